@@ -10,15 +10,30 @@ import time
 from collections.abc import Callable
 
 from hermes.app.answer_claims import claimed_files
+from hermes.app.attachments import typed_part
+from hermes.core.calls import fenced
 from hermes.learning.scan import scan, scan_files
 from hermes.learning.scan.code import code_patterns
 from hermes.learning.scan.phrases import phrases
 from hermes.learning.scan.prefixes import in_pieces
+from hermes.mcp.safe_text import plain
 from hermes.media.spoken_text import sentences, spoken
+from hermes.providers.embedded.text_calls import written_call
+from hermes.providers.think_tags import split_unopened
 from hermes.settings.personal_data import mask_personal
 from hermes.settings.redaction import mask
+from hermes.store import tokenizer
+from hermes.surfaces.gateway import message_split
+from hermes.surfaces.gateway.adapters import text_formats
+from hermes.surfaces.terminal.diff_view import diffs_in
+from hermes.surfaces.terminal.markdown.blocks import Blocks
+from hermes.surfaces.terminal.markdown.inline import parse
 from hermes.text.hidden_text import without_hidden
-from hermes.tools.escapes import clean
+from hermes.tools.escapes import clean, visible
+from hermes.tools.files.gitignore import glob_regex
+from hermes.tools.files.patch_parse import patch_paths
+from hermes.tools.policy.inline_code import judge_code, judge_sql
+from hermes.tools.web import html
 
 MAX_HOSTILE_MS = 50.0
 _BYTES = 100_000
@@ -31,27 +46,55 @@ _SCANNERS: dict[str, Callable[[str], object]] = {
     "files named in an answer": claimed_files,
     "hidden characters": without_hidden,
     "terminal output": clean,
+    "pages and mails": visible,
+    "text from outside": lambda text: fenced(text, "a page"),
+    "text of an MCP server": plain,
+    "HTML": lambda text: list(html.tokens(text)),
+    "Telegram": text_formats.telegram_html,
+    "Slack": text_formats.slack_mrkdwn,
+    "Signal": text_formats.styled_ranges,
+    "Discord": text_formats.discord_markdown,
+    "messages of a chat": lambda text: message_split.split(text, 4_000),
+    "blocks in the terminal": lambda text: [*Blocks().feed(text)],
+    "marks in the terminal": lambda text: [
+        parse(text[at : at + 8_000]) for at in range(0, len(text), 8_000)
+    ],
+    "diffs": diffs_in,
+    "names in a patch": patch_paths,
+    "words of the search": tokenizer.split,
+    "attachments": typed_part,
+    "thinking": split_unopened,
+    "written calls": lambda text: written_call(text, ("read_file",)),
+    "code in a command": lambda text: judge_code("node", text),
+    "SQL": judge_sql,
+    "globs": glob_regex,
 }
 _UNITS = (
     "sk-", "password=", "token: ", "://@", "eyJa", "-----BEGIN PRIVATE KEY-----\n", "Cookie: a=", '\\"', "--token ",
     "<password>", "QUFB", "\u200b", "mysql -p", "curl a ", "curl a | b ", "rm -a ", "send token ", "password send ",
     "ignore all the ", "![a](http://", "<img src=", "[", "[^", "\n# ", "é", "а", "%41", "\\x41", "ff ", "a.", "a b ",
     "забуд", "αγνο", "명령", "忽略", "'a'+", "+1 ", "(1)", "<@", "1", ".", "-", " -", "A:", "a@", "`", "~", "\x1b[", "\r",
-    "x\b", "</think>", "\n\n\n", "I changed a.py. ", "a" * 199 + " ", "Ab1" * 5 + "\n",
+    "x\b", "![", "[a](", "***a", "*a ", "_a ", "**a", "~~a", "``", "```\n", "~~~a\n", "# a  ", "| a ", "> ", "- ", "1. ",
+    "<", "< ", "<a ", '<a href="', "<!--", "<script>", "&#", "{", "${", "$(", "*a", "e\u0301", "\u0301", "a漢", "ا", "👨\u200d",
+    "@a ", "\t", " ", "\n", "\n\n", "@@ -1 +1 @@\n", "--- a\n+++ b\n", "*** Begin Patch\n", "http://", "a@b",
+    "\u202e", "((", "//",
+    "ignore all the instructionx ", "send the tokenx to http ", "rm -rx / ", "system promp ",
+    "</think>", "\n\n\n", "I changed a.py. ", "a" * 199 + " ", "Ab1" * 5 + "\n",
 )  # fmt: skip
 
 
-def main(_options: list[str]) -> int:
-    """Prints the slowest texts of each scanner. The exit code is 1 if a bar is missed."""
+def main(options: list[str]) -> int:
+    """Prints the slowest texts of each scanner, or of those that are named. The exit code is 1 if a bar is missed."""
     units = list(dict.fromkeys([*_UNITS, *_begun(), *_almost()]))
     texts = {unit: unit * (_BYTES // len(unit.encode())) for unit in units}
-    for scanner in _SCANNERS.values():
+    scanners = {one: _SCANNERS[one] for one in options or _SCANNERS}
+    for scanner in scanners.values():
         scanner("Compiled before it is measured: a.py, +1 (2), token=x.")
     peer = sorted(_milliseconds(re.compile(r"\w+").findall, t) for t in texts.values())
     floor = peer[len(peer) // 2]
     print(f"peer (one pass of re), median: {floor:.1f} ms for 100 KB")
     worst = 0.0
-    for name, scanner in _SCANNERS.items():
+    for name, scanner in scanners.items():
         costs = [(_milliseconds(scanner, text), unit) for unit, text in texts.items()]
         costs.sort(reverse=True)
         over = sum(cost > MAX_HOSTILE_MS for cost, _ in costs)

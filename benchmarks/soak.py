@@ -44,6 +44,7 @@ class Soak:
         self.chats = chats
         self._answered: set[bytes] = set()
         self.memory: dict[int, float] = {}
+        self.handles: dict[int, int] = {}
         self._marks = {messages * part // 4 for part in (1, 2, 3, 4)}
 
     def respond(self, request: Recorded) -> ScriptedResponse:
@@ -64,6 +65,7 @@ class Soak:
             if number in self._marks:
                 await self._until(number)
                 self.memory[number] = memory_mb(pid, "VmRSS")
+                self.handles[number] = _open_files(pid)
             if (
                 number % 500 == 0
             ):  # the fake platform remembers all it was told, which costs this process time
@@ -77,6 +79,10 @@ class Soak:
                     f"{answers - len(self._answered)} messages were not answered"
                 )
             await asyncio.sleep(0.002)
+
+
+def _open_files(pid: int) -> int:
+    return len([*Path(f"/proc/{pid}/fd").iterdir()])
 
 
 def main(argv: Sequence[str]) -> int:
@@ -98,6 +104,13 @@ def main(argv: Sequence[str]) -> int:
             home / "state.db", soak.messages
         )
     return 1 if missed else 0
+
+
+def soaked(folder: Path, messages: int) -> Soak:
+    """A gateway that has answered so many messages, two in each chat."""
+    soak = Soak(messages, max(1, messages // 2))
+    asyncio.run(_run(folder, soak))
+    return soak
 
 
 async def _run(folder: Path, soak: Soak) -> Path:

@@ -148,7 +148,7 @@ def _every_tool() -> dict[str, Tool]:
     """The tools of an empty home, with everything they could need."""
     from hermes.app import build
     from hermes.app.schedules.tools import schedule_tools
-    from hermes.app.session_tools import needs_of
+    from hermes.app.session_tools import choice_of, needs_of
     from hermes.settings import Home, Secrets
     from hermes.tools import all_tools
 
@@ -160,7 +160,12 @@ def _every_tool() -> dict[str, Tool]:
     )
     with build(settings, home) as app:
         return all_tools(
-            needs_of(app, Secrets({}, {}), extra=schedule_tools(app, "cli"))
+            needs_of(
+                app,
+                Secrets({}, {}),
+                choice_of(app, "cli"),
+                extra=schedule_tools(app, "cli"),
+            )
         )
 
 

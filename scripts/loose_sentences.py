@@ -5,10 +5,11 @@ Docstrings, log messages, patterns, what models read (`Meta`), and lines that en
 """
 
 import ast
+import functools
 import re
 
 from hermes.surfaces.web import override
-from sentences import is_translated
+from sentences import SOURCE, is_translated
 
 _SEVERAL_WORDS = re.compile(
     r"[A-Za-z]{2,}[,.:;]? +[A-Za-z]{2,}[^\n]* [a-z]{2,}|^[A-Z][a-z]+ [a-z]{2,}"
@@ -31,6 +32,7 @@ _COMMAND_LINE = re.compile(r"^[ {}]*(?:/|hermes )[^.,;:()?!]*$")
 _OPENING = re.compile(r"^\s*#|[(\[{]  # ")
 """A line whose comment is about the next one."""
 _ESCAPE = "not translated"
+_WORD = re.compile(r"[A-Za-z]{2}")
 
 _WIRE = "errors that a program reads: part of an interface"
 _DELIVERY = "what went wrong with a platform, for the log and the status"
@@ -56,6 +58,60 @@ ENGLISH = {
     "src/hermes/surfaces/web/": _WIRE,
 }
 """Modules and packages whose sentences stay English, and why. What people read there is translated all the same."""
+
+FOR_PROGRAMS = {
+    "NotShrunk": "kept beside a picture for the model",
+    "NotText": "the policy's own",
+    "ToolFailed": "a model reads it",
+    "UnreadableVerdict": "the judge's model reads it",
+    "Unresolved": "the policy's own",
+    "WireClosed": "for the log",
+    "_Stopped": "for the log",
+}
+"""Errors whose words stay English, and who reads them. The words of every other error are translated."""
+
+
+def loose_in_errors(source: str) -> list[str]:
+    """Return the words of errors that are not translated, in a module below the surfaces."""
+    return [
+        f"{part.lineno}: {ast.unparse(part)[:80]}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in _errors() - FOR_PROGRAMS.keys()
+        for part in (
+            *node.args,
+            *(one.value for one in node.keywords if one.arg == "hint"),
+        )
+        if _has_words(part)
+    ]
+
+
+def _has_words(part: ast.expr) -> bool:
+    match part:
+        case ast.Constant(value=str(text)):
+            return bool(_WORD.search(text)) and not _COMMAND_LINE.match(text)
+        case ast.JoinedStr(values=values):
+            return any(_has_words(one) for one in values)
+        case ast.IfExp():
+            return _has_words(part.body) or _has_words(part.orelse)
+        case _:
+            return False
+
+
+@functools.cache
+def _errors() -> frozenset[str]:
+    """The names of `HermesError` and of every class below it."""
+    bases = {
+        node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {"HermesError"}
+    while more := {name for name, above in bases.items() if above & found} - found:
+        found |= more
+    return frozenset(found)
 
 
 def loose_in_python(source: str) -> list[str]:
@@ -142,7 +198,10 @@ class _Finder(ast.NodeVisitor):
 _JS_TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
 _JS_CALL = re.compile(r'(?<![\w.])t\(\s*"(?:[^"\\]|\\.)*"(?:\s*,\s*"(?:[^"\\]|\\.)*")?')
 _JS_COMMENT = re.compile(r"^\s*(?://|\*|/\*).*$|\s// .*$|/\*\*.*?\*/", re.MULTILINE)
-_MARKUP_TEXT = re.compile(r">([^<>${}`]*[A-Za-z]{2,}[^<>${}`]*)<")
+_MARKUP_TEXT = re.compile(
+    r"(?<![=>])(?:(?<! )>|>(?![ =]))([^<>${}`]*[A-Za-z]{2,}[^<>${}`]*)<"
+)
+"""Words between two tags. A `>` with spaces around it, `>=`, `=>` and `>>` are JavaScript."""
 
 
 def loose_in_javascript(source: str) -> list[str]:
@@ -150,6 +209,7 @@ def loose_in_javascript(source: str) -> list[str]:
     kept = "\n".join("" if _ESCAPE in line else line for line in source.split("\n"))
     text = _JS_CALL.sub("t(", _JS_COMMENT.sub("", kept))
     text = re.sub(r"<(code|kbd)\b.*?</\1>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\bclass="[^"]*"', "", text)
     found = [one.strip() for one in _MARKUP_TEXT.findall(text) if one.strip()]
     for plain, template in _JS_TEXT.findall(text):
         shown = plain or re.sub(r"<[^>]*>|\$\{[^}]*\}", " ", template)

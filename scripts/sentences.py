@@ -7,8 +7,12 @@ import string
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from hermes.commands.command import HELP_CONTEXT
 from hermes.commands.table import EXAMPLES, TOPICS, commands_of, every_command
+from hermes.settings import Settings
+from hermes.settings.setting_keys import about_section, all_keys, as_section
 from hermes.text.po_file import PoKey
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +37,7 @@ def placeholders(text: str) -> set[str]:
 
 def every_sentence() -> list[PoKey]:
     """Return all sentences, in an order that does not change."""
-    found = [*_in_python(), *_of_commands(), *_on_the_page()]
+    found = [*_in_python(), *_of_commands(), *_of_settings(), *_on_the_page()]
     return sorted(dict.fromkeys(found))
 
 
@@ -82,6 +86,16 @@ def _of_commands() -> Iterator[PoKey]:
         for parameter in one.parameters:
             if parameter.arg.help:
                 yield PoKey(HELP_CONTEXT, parameter.arg.help)
+
+
+def _of_settings() -> Iterator[PoKey]:
+    for key in all_keys():
+        if key.description:
+            yield PoKey("settings", key.description)
+    for field in msgspec.structs.fields(Settings):
+        section = as_section(field.type)
+        if section is not None:
+            yield PoKey("settings", about_section(section))
 
 
 def _on_the_page() -> Iterator[PoKey]:

@@ -15,7 +15,12 @@ from pathlib import Path
 
 from hermes.text.po_file import PoKey, parse_po, write_mo, write_po
 from hermes.text.translation import LANGUAGES
-from loose_sentences import ENGLISH, loose_in_javascript, loose_in_python
+from loose_sentences import (
+    ENGLISH,
+    loose_in_errors,
+    loose_in_javascript,
+    loose_in_python,
+)
 from sentences import ROOT, every_sentence, placeholders
 
 LOCALES = ROOT / "src" / "hermes" / "locales"
@@ -131,7 +136,13 @@ def update(
 def loose_sentences() -> dict[str, list[str]]:
     """The sentences outside the catalogue, by module. Modules without any are left out."""
     found: dict[str, list[str]] = {}
+    surfaces = ("src/hermes/commands", "src/hermes/surfaces")
+    below = [
+        path.relative_to(ROOT).as_posix()
+        for path in sorted((ROOT / "src" / "hermes").iterdir())
+    ]
     for folder, suffix, search in (
+        *((name, "*.py", loose_in_errors) for name in below if name not in surfaces),
         ("src/hermes/commands", "*.py", loose_in_python),
         ("src/hermes/surfaces", "*.py", loose_in_python),
         ("src/hermes/surfaces/dashboard/static", "*.js", loose_in_javascript),

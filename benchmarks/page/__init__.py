@@ -1,4 +1,5 @@
-"""The page of a real dashboard in a real browser, on loopback: first visits, a long reply, long sessions, many sessions.
+"""The page of a real dashboard in a real browser, on loopback: first visits, a long reply, long
+sessions, many sessions, a full board.
 
 `--lighthouse` also asks Lighthouse, which npm fetches on first use. `--only NAME` runs one part.
 """
@@ -15,6 +16,8 @@ from playwright.async_api import Browser, async_playwright
 
 from benchmarks.page.first_visit import BARS as VISIT_BARS
 from benchmarks.page.first_visit import measure_visits
+from benchmarks.page.full_board import BARS as BOARD_BARS
+from benchmarks.page.full_board import SILENT, measure_board, write_cards
 from benchmarks.page.lighthouse import BARS as LIGHTHOUSE_BARS
 from benchmarks.page.lighthouse import measure_lighthouse
 from benchmarks.page.long_lists import BARS as LIST_BARS
@@ -26,7 +29,8 @@ from hermes.settings.load import environment
 from hermes.testing.chromium import installed_chromium
 from hermes.tools.browser.executable import browser_environment, needs_no_sandbox
 
-PARTS = ("visit", "stream", "lists", "lighthouse")
+PARTS = ("visit", "stream", "lists", "board", "lighthouse")
+_PREPARED = {"lists": write_past, "board": write_cards}
 
 
 @asynccontextmanager
@@ -46,6 +50,7 @@ async def _measure(folder: Path, parts: Sequence[str]) -> dict[str, float]:
         "visit": lambda browser, host: measure_visits(browser, host.url, host.state),
         "stream": measure_streaming,
         "lists": measure_lists,
+        "board": measure_board,
         "lighthouse": measure_lighthouse,
     }
     found: dict[str, float] = {}
@@ -53,8 +58,8 @@ async def _measure(folder: Path, parts: Sequence[str]) -> dict[str, float]:
         for part in parts:
             home = folder / part
             home.mkdir()
-            prepare = write_past if part == "lists" else None
-            async with running_dashboard(browser, home, REPLY, prepare) as host:
+            reply, prepare = SILENT if part == "board" else REPLY, _PREPARED.get(part)
+            async with running_dashboard(browser, home, reply, prepare) as host:
                 found |= await measures[part](browser, host)
     return found
 
@@ -65,8 +70,8 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--lighthouse", action="store_true")
     parser.add_argument("--only", choices=PARTS, action="append")
     options = parser.parse_args(argv)
-    parts = options.only or [*PARTS[:3], *(PARTS[3:] if options.lighthouse else ())]
-    bars = VISIT_BARS | STREAM_BARS | LIST_BARS
+    parts = options.only or [*PARTS[:4], *(PARTS[4:] if options.lighthouse else ())]
+    bars = VISIT_BARS | STREAM_BARS | LIST_BARS | BOARD_BARS
     with tempfile.TemporaryDirectory() as folder:
         figures = asyncio.run(_measure(Path(folder), parts))
     load = os.getloadavg()[0] / (os.cpu_count() or 1)

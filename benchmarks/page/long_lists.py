@@ -101,7 +101,7 @@ async def _timed(show: Callable[[], Coroutine[object, object, object]]) -> float
     return 1000 * (time.monotonic() - begun)
 
 
-async def _opened(page: Page, path: str, ready: str) -> float:
+async def opened_ms(page: Page, path: str, ready: str) -> float:
     """Milliseconds until a view that was just chosen shows something."""
     return await _timed(
         lambda: page.evaluate(
@@ -127,9 +127,11 @@ async def _long_session(
         await page.goto(f"{url}#/sessions")
         await page.wait_for_selector(".session-main")
         chats.append(
-            await _opened(page, f"/chat/{session}", ".transcript .item:nth-of-type(20)")
+            await opened_ms(
+                page, f"/chat/{session}", ".transcript .item:nth-of-type(20)"
+            )
         )
-        timelines.append(await _opened(page, f"/sessions/{session}", ".step-row"))
+        timelines.append(await opened_ms(page, f"/sessions/{session}", ".step-row"))
         await context.close()
     return sorted(chats)[VISITS // 2], sorted(timelines)[VISITS // 2]
 
@@ -153,11 +155,11 @@ async def measure_lists(browser: Browser, host: PageHost) -> dict[str, float]:
 
 
 async def _list(page: Page) -> float:
-    await _opened(page, "/settings", _NO_LIST)
-    return await _opened(page, "/sessions", ".session-main")
+    await opened_ms(page, "/settings", _NO_LIST)
+    return await opened_ms(page, "/sessions", ".session-main")
 
 
 async def _search(page: Page, number: int) -> float:
-    await _opened(page, "/settings", _NO_LIST)
+    await opened_ms(page, "/settings", _NO_LIST)
     words = f"needle{4_000 + number}"
-    return await _opened(page, f"/sessions?q={words}", ".hit")
+    return await opened_ms(page, f"/sessions?q={words}", ".hit")

@@ -31,7 +31,7 @@ async def running_dashboard(
     prepare: Callable[[Path], None] | None = None,
 ) -> AsyncIterator[PageHost]:
     """Runs it until the end of the block. `prepare` fills its home first."""
-    async with ModelServer(reply) as model:
+    async with ModelServer(reply, repeat=True) as model:
         hermes = InstalledHermes(folder, model.url)
         hermes.home.mkdir()
         (hermes.home / "config.yaml").write_text(SETTINGS)

@@ -69,6 +69,12 @@ def _restarts(size: RunSize) -> list[Figure]:
     return run_restarts(size.count(3, 100))
 
 
+def _growth(size: RunSize) -> list[Figure]:
+    from benchmarks.proofs.growth import run_growth
+
+    return run_growth(size.folder, size.count(2_200, 20_000))
+
+
 def _cost(size: RunSize) -> list[Figure]:  # noqa: ARG001 - all parts have this shape
     from benchmarks.proofs.cost import run_cost
 
@@ -82,6 +88,7 @@ RUNS: dict[str, Callable[[RunSize], list[Figure]]] = {
     "kills": _kills,
     "caps": _caps,
     "restarts": _restarts,
+    "growth": _growth,
     "cost": _cost,
 }
 

@@ -82,6 +82,13 @@ PARTS: dict[str, PromisePart] = {
         "again.",
         ("tests/integration/boards/test_kills.py", "tests/e2e/test_ask_killed.py"),
     ),
+    "growth": PromisePart(
+        "Memory and file handles",
+        "A gateway that runs for long doesn't grow with every message.",
+        "One gateway answers messages in many chats, two in each, with a scripted model. Its memory and its open files are "
+        "counted after each quarter of them.",
+        ("tests/unit/primitives/test_recent.py",),
+    ),
     "cost": PromisePart(
         "Costs",
         "Hermes sends little besides what you say.",

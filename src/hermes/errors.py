@@ -76,9 +76,9 @@ class ModelError(HermesError):
 
     def __init__(  # noqa: PLR0913 - the fields of one classified failure
         self,
-        message: str,
+        message: str | Words,
         *,
-        hint: str = "",
+        hint: str | Words = "",
         reason: str,
         retryable: bool = False,
         compress: bool = False,
@@ -109,7 +109,13 @@ class LoginExpiredError(ModelError):
     """A login is dead: nothing but signing in again helps. `is_news` if nobody was told before."""
 
     def __init__(
-        self, message: str, *, hint: str, account: str, command: str, is_news: bool
+        self,
+        message: str | Words,
+        *,
+        hint: str | Words,
+        account: str,
+        command: str,
+        is_news: bool,
     ) -> None:
         super().__init__(
             message, hint=hint, reason="auth", rotate_key=True, fall_back=True

@@ -142,7 +142,8 @@ def said_to(model: ModelServer, number: int = -1) -> list[dict[str, Any]]:
 
 async def test_an_answer_whole_and_in_pieces_with_its_usage(shared: Shared) -> None:
     async with shared(
-        ScriptedResponse(text="Good morning.", cached_tokens=5), "A stream of words."
+        ScriptedResponse(text="Good morning.", cached_tokens=5),
+        ScriptedResponse(text="A stream of words.", chunk=9, delay=0.05),
     ) as (it, model):
         whole = await it.client.chat.completions.create(
             model="hermes", messages=[{"role": "user", "content": "hi"}]

@@ -146,9 +146,20 @@ async def test_what_the_policy_forbids_is_not_run_in_any_mode_and_ends_with_3(
 async def test_the_first_request_is_small(tmp_path: Path) -> None:
     async with ModelServer("hi") as server:
         hermes = InstalledHermes(tmp_path, server.url)
-        no_voice = {"HERMES_MEDIA_SPEECH_OUT": "off"}  # this machine may have one
-        await hermes.run("-z", "hi", **no_voice)
-        assert len(server.posts[0].body) < 12_000
+        with_everything = {
+            "HERMES_MEDIA_SPEECH_OUT": "command",
+            "HERMES_MEDIA_SPEECH_COMMAND": '["/bin/true"]',
+            "HERMES_BROWSER_EXECUTABLE": "/bin/true",
+            "HERMES_BROWSER_AS_ROOT": "true",
+        }
+        await hermes.run("-z", "hi", **with_everything)
+        request = server.posts[0]
+        offered = [
+            one["function"]["name"]
+            for one in msgspec.json.decode(request.body)["tools"]
+        ]
+        assert {"text_to_speech", "browser_navigate"} <= {*offered}
+        assert len(request.body) < 12_000
 
 
 async def test_a_refusal_ends_with_3(tmp_path: Path) -> None:

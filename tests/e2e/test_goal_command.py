@@ -53,7 +53,19 @@ async def test_the_exit_code_tells_how_a_goal_ended(
 
         assert done.code == code, done.err
         assert told in done.err
+        assert "/goal" not in done.err  # which is no command of a shell
         assert done.out.startswith("working, turn")
+
+
+async def test_a_paused_goal_names_the_commands_of_a_shell(tmp_path: Path) -> None:
+    async with ModelServer(respond=judging("continue")) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        done = await hermes.run("goal", "run", "write a poem turns: 1")
+        for words in (("show",), ("pause",)):
+            told = await hermes.run("goal", *words)
+            assert "hermes goal resume 2" in told.out, told.out
+            assert "/goal" not in told.out
+        assert "hermes goal resume 2" in done.err
 
 
 async def test_a_goal_goes_on_after_kill_9(tmp_path: Path) -> None:
@@ -146,6 +158,13 @@ async def test_a_worktree_is_worked_in_merged_and_dropped(tmp_path: Path) -> Non
         assert (folder / "new.txt").read_text() == "new\n"
         dropped = await hermes.run("worktree", "drop", "fix", XDG_DATA_HOME=data)
         assert (dropped.code, list(place.parent.glob("fix*"))) == (0, [])
+
+        async with hermes.terminal("--worktree=again", XDG_DATA_HOME=data) as screen:
+            await screen.sees("Ctrl-D quits")
+            screen.type("/worktree drop again\r")
+            await screen.sees("now, in a new session.")
+            screen.type("!echo in $PWD\r")
+            await screen.sees(f"in {folder}\n")
 
 
 async def test_a_hurried_goal_command_says_how_to_go_on(tmp_path: Path) -> None:

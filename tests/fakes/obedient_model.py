@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from hermes.core.budget import TurnBudget
-from hermes.core.calls import FENCE, CallRunner
+from hermes.core.calls import CallRunner
+from hermes.core.fence import FENCE
 from hermes.core.history import ConversationHistory
 from hermes.core.parallel_calls import Effect
 from hermes.core.ports import Approver, Tool, ToolContext

@@ -23,7 +23,7 @@ from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.settings.sections import BrowserSettings, WebSettings
-from hermes.tools.browser import BrowserTools
+from hermes.tools.browser.browser_tools import BrowserTools
 from hermes.tools.browser.executable import find_browser
 from hermes.tools.process.long_output import OutputFolder
 
@@ -447,7 +447,7 @@ from pathlib import Path
 from hermes.core.ports import ToolContext
 from hermes.settings import Secrets
 from hermes.settings.sections import BrowserSettings, WebSettings
-from hermes.tools.browser import BrowserTools
+from hermes.tools.browser.browser_tools import BrowserTools
 from hermes.tools.process.long_output import OutputFolder
 from tests.fakes.web_server import Page, web_server
 async def main():

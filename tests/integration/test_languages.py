@@ -81,7 +81,9 @@ def test_ones_own_texts_never_replace_those_of_approvals(
 def test_ones_own_texts_never_replace_those_of_the_page_s_approvals(
     tmp_path: Path,
 ) -> None:
-    own = ("Deny", "Allow once", "Make the rule", "New chat")
+    asking = ("Let Hermes work without asking?", "Don't ask me", "Cancel", "Yes")
+    asking = (*asking, "Enable exactly this")
+    own = ("Deny", "Allow once", "Make the rule", *asking, "New chat")
     for entry in ("", 'msgctxt "page"\n'):
         texts = (f'{entry}msgid "{text}"\nmsgstr "mine"\n' for text in own)
         _own(Home(tmp_path), "de", "\n".join(texts))
@@ -151,3 +153,14 @@ def test_every_language_has_every_sentence_and_nothing_is_outside(
 ) -> None:
     sentences = translations.every_sentence()
     assert translations.check(sentences) == []
+
+
+def test_words_between_tags_are_found_and_comparisons_are_not(
+    translations: Any,
+) -> None:
+    loose = translations.loose_in_javascript
+    assert loose("html`<p class=${name}>Nothing yet</p>`") == ["Nothing yet"]
+    assert loose("html`<button\n  onClick=${run}\n>Stop</button>`") == ["Stop"]
+    assert loose('html`<p class="plain and quiet">${t("Stop")}</p>`') == []
+    code = "if (first > 0 && last >= end) rows.find((row) => row.seq < last);"
+    assert loose(code) == []

@@ -159,8 +159,9 @@ async def test_an_answer_in_the_middle_of_which_the_connection_breaks_is_not_ask
         http = Http()
         reply = await http.send("POST", url, {}, b"{}", FAST)
         async with reply:
-            assert await reply.read() == b"abc"
-            assert await reply.read() == b"d"
+            said = b""
+            while said != b"abcd":
+                said += await reply.read()
             with pytest.raises(TransportFailure) as caught:
                 await reply.read()
         assert caught.value.phase == "cut"

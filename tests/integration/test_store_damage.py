@@ -187,6 +187,37 @@ def test_a_file_cut_at_any_page_keeps_the_rows_before_the_cut(
     assert kept[-1] > len(closed.rows) * 0.8
 
 
+def test_a_file_that_was_changed_after_it_was_closed_is_checked(
+    tmp_path: Path, closed: Sample
+) -> None:
+    path = closed.lay_out(tmp_path / "home")
+    open_store(path).close()
+    harm(path, keeps_time=False)
+    with open_store(path) as store:
+        assert store.recovery is not None
+
+
+def test_a_file_that_nobody_changed_is_not_checked_at_each_opening(
+    tmp_path: Path, closed: Sample
+) -> None:
+    path = closed.lay_out(tmp_path / "home")
+    open_store(path).close()
+    harm(path, keeps_time=True)
+    with open_store(path) as store:
+        assert store.recovery is None  # it was not looked for
+        assert store.check().problems
+    with open_store(path) as store:
+        assert store.recovery is not None
+
+
+def harm(path: Path, *, keeps_time: bool) -> None:
+    """Changes a row in a closed file, as another program does, or with its time kept as a failing disk does."""
+    before = path.stat()
+    path.write_bytes(path.read_bytes().replace(b"word40 ", b"word41 "))
+    if keeps_time:
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 def test_a_lost_root_page_costs_no_row(tmp_path: Path, closed: Sample) -> None:
     root = int(
         run(closed.path, "SELECT rootpage FROM sqlite_schema WHERE name = 'events'")

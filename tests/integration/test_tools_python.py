@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hermes.core.calls import fenced
+from hermes.core.fence import fenced
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tool_spec import ToolResult

@@ -131,6 +131,14 @@ async def test_a_check_that_fails_is_told_to_the_model_which_may_repair_it(
         assert "bad" in str(told)
 
 
+async def test_a_repair_that_takes_a_change_back_is_checked_too(tmp_path: Path) -> None:
+    replies = (write("a.txt", "bad"), DONE, write("a.txt", "good"), DONE)
+    async with project(tmp_path, "verify: grep good a.txt", *replies) as (work, _):
+        (work.folder / "a.txt").write_text("good")
+        await work.say("write a")
+        assert [row.ok for row in work.checked()] == [False, True]
+
+
 async def test_repairs_are_limited_and_then_it_is_said(tmp_path: Path) -> None:
     replies = (write("a.txt", "x"), DONE, DONE, DONE)
     async with project(tmp_path, "verify: 'false'", *replies) as (work, server):
@@ -205,6 +213,13 @@ def test_only_plain_statements_about_files_are_claims(
     assert [
         one for one in claimed_files(text) if one not in ("e.g", "os.path")
     ] == files
+
+
+async def test_a_change_that_was_denied_and_is_claimed_is_said(tmp_path: Path) -> None:
+    replies = (write("a.txt", "x"), ScriptedResponse(text="I wrote `a.txt`."))
+    async with project(tmp_path, "protect: [a.txt]", *replies) as (work, _):
+        await work.say("write a")
+        assert [row.unchanged for row in work.checked()] == [("a.txt",)]
 
 
 async def test_a_plan_that_was_accepted_in_the_turn_is_checked_too(

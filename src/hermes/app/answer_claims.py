@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from hermes.primitives.lazy_pattern import lazy_pattern
-from hermes.schema.messages import AssistantMessage, Message
+from hermes.schema.messages import AssistantMessage, Message, ToolFinished
 
 _VERBS = (
     "added|appended|changed|corrected|created|deleted|edited|extended|fixed|modified|refactored|removed|renamed|replaced|"
@@ -29,6 +29,7 @@ _FENCED = lazy_pattern(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _READING_TOOLS = frozenset(
     ("read_file", "list_files", "search_files", "vision_analyze")
 )
+_FILE_TOOLS = frozenset(("write_file", "edit_file", "apply_patch"))
 _MAX_NAMES = 10
 
 
@@ -88,11 +89,18 @@ _ENDINGS = lazy_pattern(
 
 
 def _worked_on(messages: Sequence[Message]) -> str:
-    """The arguments of every call that may have changed something."""
+    """The arguments of every call that may have changed something. A file tool that failed or was denied did not."""
+    failed = {
+        message.call_id
+        for message in messages
+        if isinstance(message, ToolFinished)
+        and not message.ok
+        and message.name in _FILE_TOOLS
+    }
     return "\n".join(
         call.arguments
         for message in messages
         if isinstance(message, AssistantMessage)
         for call in message.tool_calls
-        if call.name not in _READING_TOOLS
+        if call.name not in _READING_TOOLS and call.id not in failed
     )

@@ -358,7 +358,9 @@ class App:
 
 
 class SystemIds:
-    """Makes ids of the form `YYYYMMDD-HHMMSS-xxxxxx`: the time in UTC, and six random hexadecimal digits."""
+    """Makes ids of the form `YYYYMMDD-HHMMSS-xxxxxxxxxxxx`: the time in UTC, and twelve random hexadecimal digits, so
+    that all machines over one store together make no id twice.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -373,7 +375,7 @@ class SystemIds:
 
     def _stamped(self) -> str:
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(self._clock.now()))
-        return f"{stamp}-{os.urandom(3).hex()}"
+        return f"{stamp}-{os.urandom(6).hex()}"
 
 
 def build(

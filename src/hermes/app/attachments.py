@@ -19,6 +19,7 @@ from hermes.schema.messages import Image
 from hermes.settings.load import environment
 from hermes.text.hidden_text import without_hidden
 from hermes.text.translation import translator
+from hermes.tools.files.recordings import RECORDINGS
 from hermes.tools.sensitive import Guard, is_within
 
 t = translator(__name__)
@@ -34,6 +35,7 @@ _BLOCK = lazy_pattern(
     r"\n\n<(attached path|skill name|ran command|command name)=\"[^\n]*\">\n.*?\n</(?:attached|skill|ran|command)>",
     re.DOTALL,
 )
+_CLOSED = ("attached", "skill", "ran", "command")
 _PICTURES = frozenset(
     (
         ".png",
@@ -54,9 +56,6 @@ _LONG_TABLE_LINES = 20
 """So many lines of a table are attached that is too long to be attached."""
 _WEB_PAGES = frozenset((".html", ".htm"))
 """Attached as source, or as text if the source is long, as that of a saved page is."""
-_RECORDINGS = frozenset(
-    (".wav", ".mp3", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".flac", ".amr", ".weba")
-)
 _PAGES = lazy_pattern(
     r"(?<=\.pdf|doc[xm]|dotx|xls[xm]|ppt[xm]|ppsx|epub|pynb)#(\d+)(?:-(\d+))?$",
     re.IGNORECASE,
@@ -118,7 +117,7 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
             return "it may hold secrets"
         if not path.is_file():
             return "it is not a regular file"
-        if path.suffix.lower() in _PICTURES | _RECORDINGS | _WEB_PAGES | _TABLES:
+        if path.suffix.lower() in _PICTURES | RECORDINGS | _WEB_PAGES | _TABLES:
             return ""
         is_long = path.stat().st_size > _MAX_BYTES
         return "it is long" if is_long and not _is_document(path) else ""
@@ -171,12 +170,7 @@ def received_file(
 def may_name_recording(text: str) -> bool:
     """Whether a text, such as a message or a file's name, may name a recording."""
     low = text.lower()
-    return any(suffix in low for suffix in _RECORDINGS)
-
-
-def is_recording(name: str) -> bool:
-    """Whether a file is a recording, by its name."""
-    return name.lower().endswith(tuple(_RECORDINGS))
+    return any(suffix in low for suffix in RECORDINGS)
 
 
 def uploaded_file(path: Path, *, listen: "Callable[[Path], str] | None" = None) -> str:
@@ -212,7 +206,9 @@ def _reason(error: OSError | ToolFailed | UsageError) -> str:
 
 def typed_part(text: str) -> str:
     """The part of a message that the person typed, without attachments."""
-    return _BLOCK.sub("", text)
+    end = max(text.rfind(f"\n</{one}>") for one in _CLOSED) + 1
+    end = text.find(">", end) + 1 if end else 0
+    return _BLOCK.sub("", text[:end]) + text[end:]
 
 
 def missing(text: str, shelf: AttachmentFolder) -> list[str]:
@@ -304,7 +300,7 @@ def _extracted(
 ) -> str:
     """The block of a recording, a document or a table; empty for any other file, and for a recording nobody listens to."""
     suffix = path.suffix.lower()
-    if suffix in _RECORDINGS:
+    if suffix in RECORDINGS:
         text = listen(path)[:room] if listen else ""
         return _block(name, f"[what is said in it]\n{text}") if text else ""
     if _is_long_page(path) or _is_document(path):

@@ -191,8 +191,8 @@ class AuxiliaryModels:
         ]
         if not models:
             raise NoModel(
-                "no available model can do this.",
-                hint=f"Name one in auxiliary.{task}.",
+                t.later("no available model can do this."),
+                hint=t.later("Name one in auxiliary.{task}.", task=task),
             )
         watch = CallWatch(
             partial(spending.check, session),

@@ -313,8 +313,12 @@ async def list_models(connection: Connection, home: Home) -> tuple[OfferedModel,
             names = await adapter.list_models(credential)
     except TimeoutError as error:
         raise ModelError(
-            f"{connection.label} did not answer within {_LIST_TIMEOUT_S:.0f} seconds",
-            hint="Nothing was changed. Try again later.",
+            t.later(
+                "{label} did not answer within {list_timeout_s:.0f} seconds",
+                label=connection.label,
+                list_timeout_s=_LIST_TIMEOUT_S,
+            ),
+            hint=t.later("Nothing was changed. Try again later."),
             reason="timeout",
         ) from error
     except ModelError as error:
@@ -378,11 +382,12 @@ async def try_model(
                     return time.monotonic() - started
     except TimeoutError as error:
         raise ModelError(
-            f"no answer within {timeout_s:.0f} seconds", reason="timeout"
+            t.later("no answer within {timeout_s:.0f} seconds", timeout_s=timeout_s),
+            reason="timeout",
         ) from error
     finally:
         await model.close()
-    raise ModelError("the stream ended early", reason="malformed")
+    raise ModelError(t.later("the stream ended early"), reason="malformed")
 
 
 async def small_context(connection: Connection, home: Home) -> "ServerFacts | None":

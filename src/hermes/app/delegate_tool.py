@@ -14,7 +14,7 @@ from msgspec import Meta
 from hermes.app.app import App
 from hermes.app.session_service import SessionService
 from hermes.app.session_titles import shortened
-from hermes.core.calls import FENCE
+from hermes.core.fence import FENCE
 from hermes.core.ports import ToolContext
 from hermes.errors import HermesError, SessionNotFound, ToolFailed
 from hermes.primitives.lazy_pattern import lazy_pattern

@@ -59,6 +59,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, Message
 from hermes.schema.model import ModelRequest
+from hermes.schema.tool_spec import ToolSpec
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.log_row import Row
@@ -554,6 +555,7 @@ class Engine:
                 self.auxiliary, blind, ocr=self._app.settings.media.vision != "off"
             ),
             notes=None if self.describe(session).local else parts.notes,
+            adapted=partial(self.adapted, session),
         )
         return CheckedRuntime(native, self._checks(session, approvals))
 
@@ -650,14 +652,25 @@ class Engine:
         )
 
     def adapted(self, session: str, prompt: SessionPrompted) -> SessionPrompted:
-        """The prompt as the mode needs it: the tool that ends plan mode is offered only there."""
+        """The prompt as the session needs it now: with the tools that joined, and in plan mode with the one that ends it."""
         plans = self.mode == "plan" and self.attended and not self._is_child(session)
         tools = tuple(one for one in prompt.tools if one.name != PLAN_TOOL)
+        tools += self._joined(session, prompt)
         if plans:
             tools += (self._parts.plan_tool.spec,)
         if tools == prompt.tools:
             return prompt
         return msgspec.structs.replace(prompt, tools=tools)
+
+    def _joined(self, session: str, prompt: SessionPrompted) -> tuple[ToolSpec, ...]:
+        """The tools that joined and are not in the prompt yet. An agent gets only those that its file names."""
+        known = {one.name for one in prompt.tools}
+        joined = self._parts.tools.joined(session)
+        new = [name for name in joined if name not in known]
+        if not new:
+            return ()
+        allowed = self._tools(session, prompt.agent)
+        return tuple(joined[name].spec for name in new if name in allowed)
 
     async def retire_other_codex(self, session: str) -> None:
         """Ends codex's process of the other mode before a turn."""

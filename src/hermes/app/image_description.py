@@ -128,9 +128,11 @@ class ImageDescriber:
     async def _asked(self, session: str, image: Image, words: str) -> PictureAnswer:
         """What a model says. Raises HermesError."""
         if not self._has_model:
-            raise NoModel("no other model looks at pictures.")
+            raise NoModel(t.later("no other model looks at pictures."))
         if self._auxiliary.setting_of("vision") == "off":
-            raise NoModel("no model looks at pictures (auxiliary.vision is off).")
+            raise NoModel(
+                t.later("no model looks at pictures (auxiliary.vision is off).")
+            )
         request = ModelRequest(
             system=(_INSTRUCTIONS,),
             messages=(UserMessage(text=words, images=(image,)),),

@@ -148,6 +148,10 @@ class MessageOutbox:
                 self.clear(message)
             raise
 
+    def queue(self, target: str, text: str) -> OutgoingMessage:
+        """Writes a message for the next gateway to deliver. Raises HermesError if it is none."""
+        return self._write(target, text, (), 0.0)
+
     def clear(self, message: OutgoingMessage) -> None:
         """Deletes the copies of a message's files."""
         for file in message.files:

@@ -19,7 +19,11 @@ from hermes.schema.events import AuxiliaryCalled
 from hermes.schema.messages import Image, Usage
 from hermes.settings import Secrets
 from hermes.settings.load import environment
+from hermes.text.translation import translator
 from hermes.tools.process.long_output import OutputFolder
+from hermes.tools.toolsets import ToolChoice
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.media.image_generation import ImageBackend, ImageSpending
@@ -46,7 +50,9 @@ class NobodyLooks:
     async def answer(self, session: str, image: Image, question: str) -> PictureAnswer:  # noqa: ARG002 - the port's shape
         """Always fails."""
         raise MediaError(
-            MediaErrorKind.NOT_CONFIGURED, "There is no session.", sense="vision"
+            MediaErrorKind.NOT_CONFIGURED,
+            t.later("There is no session."),
+            sense="vision",
         )
 
 
@@ -138,14 +144,22 @@ class PictureTools:
         )
         return (ImageTool(parts).image_generate,)
 
-    def browser_tools(self, outputs: OutputFolder) -> tuple[Tool, ...]:
-        """The tools of a browser, if there is one on this machine."""
-        from hermes.tools.browser import BrowserTools
-        from hermes.tools.browser.executable import find_browser
+    def browser_tools(
+        self, outputs: OutputFolder, choice: ToolChoice
+    ) -> tuple[Tool, ...]:
+        """The tools of a browser, if they are wanted and there is one on this machine."""
+        if not choice.wants("browser_navigate"):
+            return ()
+        from hermes.tools.browser.executable import find_browser, needs_no_sandbox
 
         settings = self._app.settings
+        is_asked_for = choice.enables("browser_navigate") or settings.browser.as_root
+        if needs_no_sandbox() and not is_asked_for:
+            return ()
         if not find_browser(settings.browser.executable, environment()):
             return ()
+        from hermes.tools.browser.browser_tools import BrowserTools
+
         browser = BrowserTools(
             settings.browser,
             settings.web,

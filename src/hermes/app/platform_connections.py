@@ -96,8 +96,9 @@ async def _sign_in_to_mailbox(settings: Settings, given: Mapping[str, str]) -> s
     mailbox = msgspec.structs.replace(settings.gateway.email, **values)
     if exposes_password(mailbox):
         raise UsageError(
-            "The setting gateway.email.security is none, but the server is on another machine: others could read the"
-            " password.",
+            t.later(
+                "gateway.email.security is none, but the server is on another machine: others could read the password."
+            ),
             hint=_UNCHANGED,
         )
     for host, port in (
@@ -119,15 +120,29 @@ def _sign_in(mailbox: EmailSettings, password: str) -> None:
             connection = sign_in(mailbox, password)
         except WrongMailPassword as error:
             raise HermesError(
-                f"The server that {what} mail, {host}, rejected the password.",
-                hint=f"{_UNCHANGED} Many providers want an app password.",
+                t.later(
+                    "The server that {what} mail, {host}, rejected the password.",
+                    what=what,
+                    host=host,
+                ),
+                hint=t.later(
+                    "{unchanged} Many providers want an app password.",
+                    unchanged=_UNCHANGED,
+                ),
             ) from error
         except OwnNetworkAddress as error:
             raise _own_network() from error
         except (OSError, imaplib.IMAP4.error, smtplib.SMTPException) as error:
             raise HermesError(
-                f"The server that {what} mail, {host}, can't be used ({type(error).__name__}).",
-                hint=f"{_UNCHANGED} Check its name and port.",
+                t.later(
+                    "The server that {what} mail, {host}, can't be used ({name}).",
+                    what=what,
+                    host=host,
+                    name=type(error).__name__,
+                ),
+                hint=t.later(
+                    "{unchanged} Check its name and port.", unchanged=_UNCHANGED
+                ),
             ) from error
         connection.close() if isinstance(
             connection, smtplib.SMTP
@@ -137,8 +152,12 @@ def _sign_in(mailbox: EmailSettings, password: str) -> None:
 async def _check_webhook_key(_: Settings, given: Mapping[str, str]) -> str:
     if len(given["GATEWAY_WEBHOOK_SECRET"].strip()) < MIN_WEBHOOK_SECRET_CHARACTERS:
         raise UsageError(
-            "The key is too short to be a secret.",
-            hint=f"{_UNCHANGED} It needs at least {MIN_WEBHOOK_SECRET_CHARACTERS} characters.",
+            t.later("The key is too short to be a secret."),
+            hint=t.later(
+                "{unchanged} It needs at least {min_webhook_secret_characters} characters.",
+                unchanged=_UNCHANGED,
+                min_webhook_secret_characters=MIN_WEBHOOK_SECRET_CHARACTERS,
+            ),
         )
     return ""
 

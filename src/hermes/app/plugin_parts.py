@@ -171,8 +171,12 @@ async def summarise_by_plugin(
     given = [_as_dict(one, redact) for one in middle]
     if plugins is None:
         raise NotCompacted(
-            f"no plugin is enabled that has the context engine {name}",
-            hint="Enable it, or unset it: hermes config unset compression.engine",
+            t.later(
+                "no plugin is enabled that has the context engine {name}", name=name
+            ),
+            hint=t.later(
+                "Enable it, or unset it: hermes config unset compression.engine"
+            ),
         )
     try:
         found = await asyncio.to_thread(plugins.engine, name)
@@ -180,14 +184,21 @@ async def summarise_by_plugin(
             kept = await _called(lambda: found.engine.compress(given))
         summary = redact("\n\n".join(_text(one.get("content")) for one in kept).strip())
     except HermesError as error:
-        raise NotCompacted(error.message, hint=error.hint) from error
+        raise NotCompacted(error.words, hint=error.hint_words) from error
     except Exception as error:
         log.exception("the context engine %s failed", name)
         raise NotCompacted(
-            f"the context engine {name} failed: {type(error).__name__}: {error}"
+            t.later(
+                "the context engine {name} failed: {kind}: {error}",
+                name=name,
+                kind=type(error).__name__,
+                error=error,
+            )
         ) from error
     if not summary:
-        raise NotCompacted(f"the context engine {name} returned nothing")
+        raise NotCompacted(
+            t.later("the context engine {name} returned nothing", name=name)
+        )
     row = compacted_to(summary, messages, cut)
     return msgspec.structs.replace(row, provider=f"plugin {found.plugin}", model=name)
 

@@ -1,12 +1,19 @@
-"""Says in the store that this process lives, as long as it does: `hermes hosts list` shows it."""
+"""Says in the store that this process lives, as long as it does: `hermes hosts list` shows it, and others know what
+their work waits for."""
 
 import asyncio
 import contextlib
+from typing import TYPE_CHECKING, Any
 
 from hermes import __version__
 from hermes.app.app import App
+from hermes.app.machines import JOB_SURFACES, machine_role
+from hermes.app.turn_placement import this_place
 from hermes.errors import StoreError
 from hermes.store.hosts import HEARTBEAT_INTERVAL_S
+
+if TYPE_CHECKING:
+    from hermes.store.role_leases import HeldRole
 
 _SAYING = "saying that this process lives"
 
@@ -17,20 +24,19 @@ class Presence:
     def __init__(self, app: App, role: str) -> None:
         self._app = app
         self._role = role
+        self._is_draining = False
+        self._machine: HeldRole | None = None
 
     async def run(self) -> None:
         """Writes heartbeats until it is cancelled, then says that the process ends."""
         if not self._app.settings.store.url:
             return  # a file is used by one machine, where leases tell everything
         store, errors = self._app.store, self._app.errors
-        process = store.leases.owner
         try:
             while True:
                 pause_s = HEARTBEAT_INTERVAL_S
                 try:
-                    await asyncio.to_thread(
-                        store.hosts.beat, process, self._role, __version__
-                    )
+                    await asyncio.to_thread(self._beat)
                 except StoreError as error:
                     pause_s = max(pause_s, errors.note(_SAYING, error))
                 else:
@@ -38,4 +44,30 @@ class Presence:
                 await asyncio.sleep(pause_s)
         finally:
             with contextlib.suppress(StoreError):  # closed already
-                store.hosts.leave(process)
+                store.hosts.leave(store.leases.owner)
+                self._leave_machine()
+
+    def _beat(self) -> None:
+        store = self._app.store
+        store.hosts.beat(store.leases.owner, self._role, __version__)
+        if self._is_draining:
+            return
+        roles, name = store.roles, machine_role(self._role, this_place(self._app))
+        if self._machine is None or not roles.renew(self._machine, self._facts()):
+            self._machine = roles.take(name, self._facts())
+
+    def drain(self) -> None:
+        """The process begins nothing new from now on."""
+        self._is_draining = True
+        self._leave_machine()
+
+    def _leave_machine(self) -> None:
+        """Leaves the role of this machine to another process there, if there is one."""
+        role, self._machine = self._machine, None
+        if role is not None:
+            self._app.store.roles.hand_back(role, self._facts())
+
+    def _facts(self) -> dict[str, Any]:
+        app = self._app
+        runs_jobs = self._role in JOB_SURFACES and app.settings.schedules.enabled
+        return {"seen": app.clock.now(), "jobs": runs_jobs}

@@ -20,7 +20,9 @@ MEDIA_TYPES: dict[DocumentFormat, str] = {
     "html": "text/html",
     "json": "application/json",
 }
-_FENCE = re.compile(r"^(```|~~~)[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^(```|~~~)[^\n]*\n(.*?)(?:^\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+)
 _STYLE = (
     ":root{color-scheme:light dark}body{font:16px/1.6 system-ui,sans-serif;max-width:46rem;margin:2rem auto;"
     "padding:0 1rem}article{margin:1.5rem 0}h2{font-size:1rem;margin:0 0 .3rem;opacity:.7}"

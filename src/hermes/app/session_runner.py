@@ -510,7 +510,7 @@ class Runner:
                 errors.succeeded(what)
 
     async def _poll(self, journal: SessionJournal) -> None:
-        watch = self._app.store.watch(self.session)
+        watch = self._app.store.watch(self.session, journal.lease)
         try:
             while True:
                 await watch.wait(_LOG_POLL_INTERVAL_S)

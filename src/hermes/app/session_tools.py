@@ -1,8 +1,10 @@
 """The tools of all sessions of one process."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,6 +13,7 @@ from hermes.app.app import App
 from hermes.app.past_sessions import StoreRecall
 from hermes.app.picture_tools import PicturePorts, PictureTools
 from hermes.core.ports import Tool
+from hermes.errors import ToolFailed
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings import Home, Secrets
@@ -20,6 +23,7 @@ from hermes.tools import Needs, close_tools, session_tools
 from hermes.tools.files.file_stamps import FileStamps
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.session_commands import Surroundings
+from hermes.tools.tool import FunctionTool
 from hermes.tools.toolsets import SURFACES, ToolChoice
 from hermes.tools.web import web_tools
 
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from hermes.tools.files.open_buffers import OpenBuffers
     from hermes.tools.web.fetch import Digest
 
+_LISTENING = threading.Semaphore(2)  # as many recordings are read at once
 _MAX_CACHED_TOOLSETS = 1_024  # whose tools are kept: as many as may work at once
 
 
@@ -124,19 +129,15 @@ class SessionTools:
             *(() if person else self._messages()),
             *speaking_tools(self._app, self._secrets),
         )
+        choice = choice_of(self._app, info.surface)
         needs = needs_of(
             self._app,
             self._secrets,
-            surface=info.surface,
+            choice.for_others() if person else choice,
             extra=extra,
             digest=self._digest,
             pictures=self._pictures,
         )
-        if person:  # past sessions belong to the user
-            choice = msgspec.structs.replace(
-                needs.choice, disabled=(*needs.choice.disabled, "sessions")
-            )
-            needs = msgspec.structs.replace(needs, choice=choice)
         self._seen[session] = seen = FileStamps()
         first = self.surface_tools(session)
         made = session_tools(
@@ -173,12 +174,27 @@ class SessionTools:
     def shown(
         self, tools: Mapping[str, Tool], window_tokens: Callable[[], int | None]
     ) -> Mapping[str, Tool]:
-        """The tools that a session's prompt describes. Those of MCP servers may have to be searched for."""
+        """The tools that a session's prompt describes. Those of MCP servers may have to be searched for, and others
+        join later."""
+        choice = ToolChoice(enabled=self._app.settings.tools.enabled)
+        tools = {
+            name: one
+            for name, one in tools.items()
+            if not _waits(one) or choice.enables(name)
+        }
         if self.servers is None:
             return tools
         from hermes.app.deferred_tools import shown_tools
 
         return shown_tools(tools, self._app.settings.mcp.defer, window_tokens())
+
+    def joined(self, session: str) -> Mapping[str, Tool]:
+        """The tools of a session that joined since it began: those for the page that it opened."""
+        return {
+            name: one
+            for name, one in self._tools.get(session, {}).items()
+            if isinstance(one, FunctionTool) and one.joins_later and one.has_joined()
+        }
 
     def _scheduling(self, surface: str) -> tuple[Tool, ...]:
         """The tools for jobs, if they are offered."""
@@ -215,6 +231,11 @@ class SessionTools:
         self._closing.start(close_tools(tools))
 
 
+def _waits(one: Tool) -> bool:
+    """Whether a tool has not joined yet."""
+    return isinstance(one, FunctionTool) and not one.has_joined()
+
+
 def speaking_tools(app: App, secrets: Secrets) -> tuple[Tool, ...]:
     """The tool that speaks, if something here can."""
     if app.settings.media.speech_out == "off":
@@ -237,18 +258,22 @@ def offers_schedules(app: App, surface: str) -> bool:
     )
 
 
+def choice_of(app: App, surface: str) -> ToolChoice:
+    """Which tools a surface offers to the user."""
+    return ToolChoice(surface, app.settings.tools.enabled, app.settings.tools.disabled)
+
+
 def needs_of(
     app: App,
     secrets: Secrets,
+    choice: ToolChoice,
     *,
-    surface: str = "cli",
     extra: tuple[Tool, ...] = (),
     digest: "Digest | None" = None,
     pictures: PicturePorts | None = None,
 ) -> Needs:
     """What `session_tools` needs. `extra` are further tools."""
     settings = app.settings
-    choice = ToolChoice(surface, settings.tools.enabled, settings.tools.disabled)
     around = surroundings_of(app)
     outputs = OutputFolder(around.readable[0])
     web = tuple(web_tools(settings.web, secrets, outputs, environment(), digest))
@@ -258,19 +283,35 @@ def needs_of(
         environment=environment(),
         hermes_home=around.hermes_home,
         recall=StoreRecall(lambda: app.store),
+        listen=partial(_heard, app),
         surroundings=around,
         extra=(
             *web,
             *seeing.tools(),
-            *(
-                seeing.browser_tools(outputs)
-                if choice.wants("browser_navigate")
-                else ()
-            ),
+            *seeing.browser_tools(outputs, choice),
             *extra,
         ),
         choice=choice,
     )
+
+
+def _heard(app: App, path: Path) -> str:
+    """What is said in a recording. Reading a file sends nothing away, and leaves threads to those who write messages."""
+    from hermes.app.speech import listener, sends_recordings
+
+    if sends_recordings(app):
+        raise ToolFailed(
+            "What is said in it would have to be sent to a service (media.speech_in).",
+            hint="Ask the user to attach the recording to a message.",
+        )
+    if not _LISTENING.acquire(blocking=False):
+        raise ToolFailed(
+            "Other recordings are being read.", hint="Read this one after them."
+        )
+    try:
+        return listener(app)(path)
+    finally:
+        _LISTENING.release()
 
 
 def surroundings_of(app: App) -> Surroundings:

@@ -59,6 +59,7 @@ class SignIns:
         self.store = AccountStore(home.accounts)
         self._flows: dict[str, PendingSignIn] = {}
         self._pasted: dict[str, Callable[[str], None]] = {}
+        self._waiting: dict[str, list[Callable[[PendingSignIn], None]]] = {}
         self._tasks = BackgroundTasks("signing in")
 
     @property
@@ -140,9 +141,12 @@ class SignIns:
                 raise
             self._ended(service, "failed", in_sentences(error))
         else:
-            self._ended(
-                service, "done", f"Signed in with {service.label}: {account.name}."
+            text = t(
+                "Signed in with {label}: {name}.",
+                label=service.label,
+                name=account.name,
             )
+            self._ended(service, "done", text)
 
     def _is_waiting(self, service: SignInService) -> bool:
         flow = self._flows.get(service.name)
@@ -155,9 +159,16 @@ class SignIns:
         before = self._flows.get(service.name) or PendingSignIn(
             service=service.name, label=service.label, link=""
         )
-        self._flows[service.name] = msgspec.structs.replace(
+        ended = msgspec.structs.replace(
             before, state=state, sentence=sentence, link="", code=""
         )
+        self._flows[service.name] = ended
+        for tell in self._waiting.pop(service.name, ()):
+            tell(ended)
+
+    def when_ended(self, name: str, tell: Callable[[PendingSignIn], None]) -> None:
+        """Calls `tell` when the sign-in that waits has ended, however it did."""
+        self._waiting.setdefault(name, []).append(tell)
 
     def _show(
         self, pending: PendingSignIn, show: Callable[[PendingSignIn], None]
@@ -281,15 +292,19 @@ class SignIns:
                     redirect = await listener.wait()
             except TimeoutError as error:
                 raise SignInError(
-                    "Nobody came back from the sign-in page in ten minutes.",
-                    hint=f"To try again: {service.command}",
+                    t.later("Nobody came back from the sign-in page in ten minutes."),
+                    hint=t.later("To try again: {command}", command=service.command),
                 ) from error
             finally:
                 self._pasted.pop(service.name, None)
         if redirect.error:
             raise SignInError(
-                f"Signing in with {service.label} was denied: {redirect.error}",
-                hint=f"To try again: {service.command}",
+                t.later(
+                    "Signing in with {label} was denied: {error}",
+                    label=service.label,
+                    error=redirect.error,
+                ),
+                hint=t.later("To try again: {command}", command=service.command),
             )
         return await _exchange_for_key(http, service, redirect.code, pkce.verifier)
 
@@ -399,8 +414,10 @@ async def _exchange_for_key(
     key = answer.document.get("key")
     if not answer.is_ok or not isinstance(key, str) or not key:
         raise SignInError(
-            f"{service.label} gave no key: {answer.words}",
-            hint=f"To try again: {service.command}",
+            t.later(
+                "{label} gave no key: {words}", label=service.label, words=answer.words
+            ),
+            hint=t.later("To try again: {command}", command=service.command),
         )
     return Account(
         id="",

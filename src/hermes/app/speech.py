@@ -51,6 +51,14 @@ def can_listen(deps: SpeechDeps) -> bool:
     return _is_set_up(lambda: find_transcriber(deps))
 
 
+def sends_recordings(app: App) -> bool:
+    """Whether a recording would be understood by a service, not on this machine."""
+    from hermes.media.audio_services import OpenAITranscriber
+    from hermes.media.speech_in import find_transcriber
+
+    return isinstance(find_transcriber(speech_deps(app)), OpenAITranscriber)
+
+
 def can_speak(deps: SpeechDeps) -> bool:
     """Whether text can be spoken here."""
     settings = deps.settings

@@ -15,7 +15,8 @@ from typing import Protocol
 import msgspec
 
 from hermes.app.answer_claims import claimed_files, unchanged_claims
-from hermes.core.calls import fenced, writable
+from hermes.core.calls import writable
+from hermes.core.fence import fenced
 from hermes.core.ports import Approver, Keeper, PolicyDecision, ToolContext
 from hermes.core.turn import Runtime, Turn
 from hermes.errors import ToolFailed, in_sentences
@@ -89,12 +90,14 @@ class CheckedRuntime:
 
     async def run(self, turn: Turn) -> TurnEnded:
         """Runs the turn, checks it, and lets the model repair what the checks found."""
+        found: TurnChecked | None = None
         for attempt in range(self._repairs + 1):
             ended = await self._inner.run(turn)
             if ended.reason != "done":
                 await self._checks.skip(turn, ended)
                 return ended
-            async with running(self._checks.check(turn)) as check:
+            again = found is not None and bool(found.checks)
+            async with running(self._checks.check(turn, again=again)) as check:
                 async with running(turn.interrupted.wait()) as stop:
                     await asyncio.wait(
                         {check, stop}, return_when=asyncio.FIRST_COMPLETED
@@ -130,8 +133,11 @@ class TurnChecks:
         checks = tuple(_not_run(command, why) for command in rules.checks)
         await turn.journal.record(_report(checks, (), (), 0))
 
-    async def check(self, turn: Turn) -> TurnChecked | None:
-        """Checks a turn that has answered. Returns what was recorded; None if there was nothing to say."""
+    async def check(self, turn: Turn, *, again: bool = False) -> TurnChecked | None:
+        """Checks a turn that has answered. Returns what was recorded; None if there was nothing to say.
+
+        With `again`, a check has failed in this turn. It runs also if the files are as they were before the turn.
+        """
         rules = await asyncio.to_thread(project_rules, turn.cwd)
         answer = _last_answer(turn)
         self.diagnostics = await self._diagnose(turn)
@@ -143,7 +149,7 @@ class TurnChecks:
         unchanged = unchanged_claims(answer, changed, turn.history.messages, turn.cwd)
         touched = [path for path in changed if rules.protects(path, turn.cwd)]
         checks: tuple[RuleCheck, ...] = ()
-        if changed and rules.checks:
+        if rules.checks and (changed or again):
             checks = await self._run_all(turn, rules, changed)
         if not (checks or touched or unchanged):
             return None

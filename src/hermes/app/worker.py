@@ -51,6 +51,7 @@ class Worker:
         self._woken = asyncio.Event()
         self._role: HeldRole | None = None
         self._stream: Any = None
+        self._presence = Presence(app, "worker")
         self.place = this_place(app)
         self.agent = Agent(app, secrets, surface="worker", choice_of=self._choice)
         self.done = 0
@@ -70,7 +71,7 @@ class Worker:
             raise HermesError(t.later("This worker is registered already."))
         self._background.start(self._renew_role(self._role))
         self._background.start(self._scan())
-        self._background.start(Presence(app, "worker").run())
+        self._background.start(self._presence.run())
         waker = GoalWaker(app, lambda: self.agent.service, "worker")
         self._background.start(waker.run())
         if app.exporters is not None and app.exporters.link is not None:
@@ -85,6 +86,8 @@ class Worker:
     async def drain(self) -> None:
         """Takes nothing new and waits for running turns. What does not end in time is handed over to other workers."""
         self._stopping.set()
+        with contextlib.suppress(StoreError):
+            self._presence.drain()
         if self._role is not None:
             with contextlib.suppress(StoreError):
                 await asyncio.to_thread(

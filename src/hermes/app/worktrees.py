@@ -353,7 +353,11 @@ class Worktrees:
         folder = Path(tree.folder)
         git = folder / ".git"
         if not git.is_dir() or git.is_symlink():
-            raise WorktreeFailed(f"{folder} is gone, or is no longer a git repository.")
+            raise WorktreeFailed(
+                t.later(
+                    "{folder} is gone, or is no longer a git repository.", folder=folder
+                )
+            )
         borrowed = git / "objects/info/alternates"
         lenders = borrowed.read_text() if borrowed.exists() else ""
         own = (Path(tree.source) / ".git/objects").resolve()
@@ -366,7 +370,10 @@ class Worktrees:
         is_changed = not is_harmless(settings) or (git / "commondir").exists()
         if foreign or is_changed or _has_armed_repository(folder):
             raise WorktreeFailed(
-                f"The git settings of {folder} were changed, so Hermes does not run git there."
+                t.later(
+                    "The git settings of {folder} were changed, so Hermes does not run git there.",
+                    folder=folder,
+                )
             )
         return folder
 
@@ -381,7 +388,9 @@ class Worktrees:
     def _remove(self, tree: Worktree) -> None:
         folder = Path(tree.folder)
         if folder.parent.parent != self._root:
-            raise WorktreeFailed(f"{folder} is not a worktree of Hermes.")
+            raise WorktreeFailed(
+                t.later("{folder} is not a worktree of Hermes.", folder=folder)
+            )
         if folder.is_symlink():
             folder.unlink()
         elif folder.exists():
@@ -400,7 +409,14 @@ class Worktrees:
         done = self._try(folder, *arguments, confined=confined)
         if done.returncode:
             verb = next(one for one in arguments if not one.startswith("-"))
-            raise WorktreeFailed(f"git {verb} failed in {folder}: {complaint(done)}")
+            raise WorktreeFailed(
+                t.later(
+                    "git {verb} failed in {folder}: {complaint}",
+                    verb=verb,
+                    folder=folder,
+                    complaint=complaint(done),
+                )
+            )
         return done.stdout.decode(errors="surrogateescape")
 
     def _git_inside(self, folder: Path, *arguments: str) -> str:
@@ -412,7 +428,9 @@ class Worktrees:
     ) -> "subprocess.CompletedProcess[bytes]":
         git = find_git(self._environment)
         if not git:
-            raise WorktreeFailed("git is not installed.", hint="Worktrees need it.")
+            raise WorktreeFailed(
+                t.later("git is not installed."), hint=t.later("Worktrees need it.")
+            )
         names = ("PATH", "HOME", "XDG_CONFIG_HOME", "LANG")
         known = {
             one: self._environment[one] for one in names if one in self._environment
@@ -435,13 +453,17 @@ class Worktrees:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise WorktreeFailed(f"git took too long in {folder}.") from error
+            raise WorktreeFailed(
+                t.later("git took too long in {folder}.", folder=folder)
+            ) from error
 
     @contextmanager
     def _locked(self, place: Path) -> Iterator[None]:
         with FileLock(place / "lock") as lock:
             if not lock.acquire(_LOCK_TIMEOUT_S):
-                raise WorktreeFailed("Another process is changing these worktrees.")
+                raise WorktreeFailed(
+                    t.later("Another process is changing these worktrees.")
+                )
             yield
 
 

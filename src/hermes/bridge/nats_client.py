@@ -17,6 +17,9 @@ from hermes.errors import HermesError
 from hermes.primitives.backoff import Backoff
 from hermes.primitives.event_loop_thread import EventLoopThread
 from hermes.settings.sections import EventSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -93,13 +96,17 @@ class NatsOptions(msgspec.Struct, frozen=True):
     def _require_usable(self, parts: list[SplitResult]) -> None:
         if any(one.scheme not in {"nats", "tls"} for one in parts):
             raise EventsAddressError(
-                f"{self.settings.url!r} is not a NATS address",
-                hint="Use nats://USER@HOST:4222 or tls://USER@HOST:4222 in `events.url`.",
+                t.later("{url!r} is not a NATS address", url=self.settings.url),
+                hint=t.later(
+                    "Use nats://USER@HOST:4222 or tls://USER@HOST:4222 in `events.url`."
+                ),
             )
         if any(one.password for one in parts):
             raise EventsAddressError(
-                "the address of NATS must not hold a password",
-                hint="Leave it out of `events.url`, and run: hermes config set EVENTS_PASSWORD",
+                t.later("the address of NATS must not hold a password"),
+                hint=t.later(
+                    "Leave it out of `events.url`, and run: hermes config set EVENTS_PASSWORD"
+                ),
             )
 
     def _tls(self) -> ssl.SSLContext:
@@ -118,8 +125,13 @@ class NatsOptions(msgspec.Struct, frozen=True):
                 )
         except OSError as error:
             raise EventsAddressError(
-                f"a certificate for NATS can't be read: {error.strerror}",
-                hint="Check `events.tls_ca`, `events.tls_certificate` and `events.tls_private_key_file`.",
+                t.later(
+                    "a certificate for NATS can't be read: {strerror}",
+                    strerror=error.strerror,
+                ),
+                hint=t.later(
+                    "Check `events.tls_ca`, `events.tls_certificate` and `events.tls_private_key_file`."
+                ),
             ) from error
         return context
 

@@ -9,6 +9,9 @@ from hermes.bridge.nats_client import PASSWORD, TOKEN, NatsClient, NatsOptions
 from hermes.errors import HermesError
 from hermes.settings import Secrets
 from hermes.settings.sections import EventSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -31,7 +34,7 @@ def link_options(settings: EventSettings, secrets: Secrets) -> NatsOptions:
         from hermes.installation import install_hint
 
         raise HermesError(
-            f"NATS needs nats-py, which can't be loaded: {error}",
+            t.later("NATS needs nats-py, which can't be loaded: {error}", error=error),
             hint=install_hint("nats"),
         ) from error
     return NatsOptions(settings, secrets.get(PASSWORD) or "", secrets.get(TOKEN) or "")

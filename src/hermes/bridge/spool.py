@@ -18,6 +18,9 @@ from pathlib import Path
 from hermes.errors import HermesError
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import make_private_folder, open_private
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.bridge")
 
@@ -316,7 +319,7 @@ def _take_lock(folder: Path) -> FileLock:
     if lock.try_acquire() and lock.path.exists():
         return lock
     lock.close()
-    raise SpoolTaken(f"another process is using {folder}")
+    raise SpoolTaken(t.later("another process is using {folder}", folder=folder))
 
 
 def _records(content: bytes) -> Iterator[tuple[int, bytes, int]]:

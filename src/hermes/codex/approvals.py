@@ -27,6 +27,9 @@ from hermes.codex.items import (
 )
 from hermes.core.ports import PolicyDecision
 from hermes.schema.events import ApprovalRequested
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _DECISIONS = {
     "once": "accept",
@@ -123,7 +126,8 @@ class CodexApprovals:
                 return await self._elicitations.input(_read(call, InputAsked))
             case _:
                 raise CodexRefused(
-                    f"Hermes does not answer {call.method}", code=wire.UNKNOWN_METHOD
+                    t.later("Hermes does not answer {method}", method=call.method),
+                    code=wire.UNKNOWN_METHOD,
                 )
 
     async def _command(self, call: wire.CodexRequest, asked: _CommandAsked) -> str:
@@ -375,7 +379,10 @@ def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.DecodeError as error:
         raise CodexRefused(
-            f"Hermes does not understand these permissions: {error}", code=-32602
+            t.later(
+                "Hermes does not understand these permissions: {error}", error=error
+            ),
+            code=-32602,
         ) from error
 
 
@@ -385,5 +392,10 @@ def _read(call: wire.CodexRequest, kind: type[Any]) -> Any:
         return msgspec.json.decode(call.params, type=kind)
     except msgspec.DecodeError as error:
         raise CodexRefused(
-            f"Hermes does not understand this {call.method}: {error}", code=-32602
+            t.later(
+                "Hermes does not understand this {method}: {error}",
+                method=call.method,
+                error=error,
+            ),
+            code=-32602,
         ) from error

@@ -12,6 +12,9 @@ import msgspec
 from hermes.children.helper_programs import find_program, skipped_program
 from hermes.codex.failures import INSTALL, CodexGone
 from hermes.errors import os_reason
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 OLDEST, NEWEST = (0, 130), (0, 166)
 """The versions that this package is tested with, and everything between them."""
@@ -73,7 +76,7 @@ def how_to_get_codex(environ: Mapping[str, str], configured: str = "") -> str:
     """Says what to do if there is no codex program that can be used."""
     found = "" if configured else skipped_program("codex", environ)
     if not found:
-        return INSTALL
+        return str(INSTALL)
     return (
         f"Hermes does not use the one at {found}: it is in a folder that a model's commands can write to."
         f" If you trust it: hermes config set codex.binary {shlex.quote(found)}"
@@ -141,7 +144,11 @@ async def run_once(
         )
     except OSError as error:
         raise CodexGone(
-            f"{program} can't be started ({os_reason(error)}).",
+            t.later(
+                "{program} can't be started ({os_reason}).",
+                program=program,
+                os_reason=os_reason(error),
+            ),
             hint=INSTALL,
         ) from error
     try:
@@ -149,7 +156,12 @@ async def run_once(
             out, err = await process.communicate()
     except TimeoutError as error:
         raise CodexGone(
-            f"{program} {' '.join(arguments)} did not end within {_RUN_TIMEOUT_S:.0f} seconds."
+            t.later(
+                "{program} {arguments} did not end within {run_timeout_s:.0f} seconds.",
+                program=program,
+                arguments=" ".join(arguments),
+                run_timeout_s=_RUN_TIMEOUT_S,
+            )
         ) from error
     finally:
         if process.returncode is None:

@@ -30,6 +30,9 @@ from hermes.codex.failures import (
 )
 from hermes.errors import os_reason
 from hermes.primitives.tasks import BackgroundTasks
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.codex")
 
@@ -98,7 +101,8 @@ class Client:
         except OSError as error:
             why = os_reason(error)
             raise CodexGone(
-                f"Codex can't be started ({why}).", hint=f"Run `hermes doctor`. {BACK}"
+                t.later("Codex can't be started ({why}).", why=why),
+                hint=t.later("Run `hermes doctor`. {back}", back=BACK),
             ) from error
         client = cls(child, listener)
         try:
@@ -140,8 +144,12 @@ class Client:
                 answer = await response
         except TimeoutError as error:
             raise CodexSilent(
-                f"Codex did not answer {method} within {timeout:g} seconds.",
-                hint="Send your message again to restart it.",
+                t.later(
+                    "Codex did not answer {method} within {timeout:g} seconds.",
+                    method=method,
+                    timeout=timeout,
+                ),
+                hint=t.later("Send your message again to restart it."),
             ) from error
         finally:
             self._waiting.pop(number, None)
@@ -151,7 +159,11 @@ class Client:
             return msgspec.json.decode(answer.result, type=result)
         except msgspec.DecodeError as error:
             raise CodexRefused(
-                f"Codex answered {method} in a way Hermes does not understand: {error}"
+                t.later(
+                    "Codex answered {method} in a way Hermes does not understand: {error}",
+                    method=method,
+                    error=error,
+                )
             ) from error
 
     async def close(self) -> None:
@@ -163,7 +175,7 @@ class Client:
             task.cancel()
         await self._child.stop(grace=_CLOSE_GRACE_S)
         await self._tasks.close()
-        self._ended(CodexGone("Codex was closed."))
+        self._ended(CodexGone(t.later("Codex was closed.")))
 
     async def _initialize(self, seconds: float) -> None:
         about = {
@@ -176,8 +188,15 @@ class Client:
             )
         except CodexSilent as error:
             raise CodexSilent(
-                f"Codex did not start within {seconds:g} seconds.{self.stderr_note()}",
-                hint=f"Run `codex doctor`, or give it longer: hermes config set codex.startup_timeout 30. {BACK}",
+                t.later(
+                    "Codex did not start within {seconds:g} seconds.{stderr_note}",
+                    seconds=seconds,
+                    stderr_note=self.stderr_note(),
+                ),
+                hint=t.later(
+                    "Run `codex doctor`, or give it longer: hermes config set codex.startup_timeout 30. {back}",
+                    back=BACK,
+                ),
             ) from error
         self.version = parse_version(hello.userAgent)
         await self._send(wire.notification("initialized"))

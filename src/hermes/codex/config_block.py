@@ -13,12 +13,15 @@ from typing import Any
 import msgspec
 
 from hermes.errors import SettingsError
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 BEGIN = "# >>> hermes: written by Hermes, changes in here are overwritten >>>"
 END = "# <<< hermes <<<"
 _LINE = r"(?:^|(?<=\A\ufeff))"  # where a line begins, also behind a byte order mark
 _PROBE = "hermes-asks-whether-this-is-free"
-_UNCHANGED = "Nothing was changed."
+_UNCHANGED = t.later("Nothing was changed.")
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -44,8 +47,14 @@ def split(text: str, name: str = "config.toml") -> Parts:
     ending = re.compile(rf"(?m)^{re.escape(END)}(\r?\n|\Z)").search(text, begin)
     if len(starts) > 1 or ending is None:
         raise SettingsError(
-            f"{name} has a Hermes block that was changed by hand: its first or last line is missing or doubled.",
-            hint=f"{_UNCHANGED} Delete the lines between `# >>> hermes` and `# <<< hermes`, and try again.",
+            t.later(
+                "{name} has a Hermes block that was changed by hand: its first or last line is missing or doubled.",
+                name=name,
+            ),
+            hint=t.later(
+                "{unchanged} Delete the lines between `# >>> hermes` and `# <<< hermes`, and try again.",
+                unchanged=_UNCHANGED,
+            ),
         )
     end = ending.end()
     if not ending[1] and text[:begin].endswith("\n"):
@@ -88,8 +97,8 @@ def _parsed(text: str, name: str) -> None:
         tomllib.loads(_readable(text))
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(
-            f"{name} is not valid TOML: {error}",
-            hint=f"{_UNCHANGED} Correct the file first.",
+            t.later("{name} is not valid TOML: {error}", name=name, error=error),
+            hint=t.later("{unchanged} Correct the file first.", unchanged=_UNCHANGED),
         ) from error
 
 

@@ -26,6 +26,9 @@ from hermes.errors import SettingsError
 from hermes.settings import Home, Settings
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.load import read_text
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 KEY = "model.openai_runtime"
 _NEXT = "It takes effect with the next session."
@@ -218,8 +221,8 @@ async def _objection(
     if before:
         return f"Codex rejects your config.toml: {shown}"
     raise SettingsError(
-        f"Codex would reject the new config.toml: {shown}",
-        hint="Nothing was changed.",
+        t.later("Codex would reject the new config.toml: {shown}", shown=shown),
+        hint=t.later("Nothing was changed."),
     )
 
 

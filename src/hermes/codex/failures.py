@@ -10,12 +10,17 @@ CodexFailed            the engine could not do what was asked
 import re
 from collections.abc import Mapping
 
-from hermes.errors import HermesError
+from hermes.errors import HermesError, Words
+from hermes.text.translation import translator
 
-_NO_LOGIN = "Codex is not signed in, or its sign-in has expired."
-LOGIN = "Run `codex login`, then send your message again."
-INSTALL = "Install it with: npm install -g @openai/codex (or: brew install codex), then run `codex login`."
-BACK = "To switch back to Hermes: /codex-runtime off, or `hermes codex off`."
+t = translator(__name__)
+
+_NO_LOGIN = t.later("Codex is not signed in, or its sign-in has expired.")
+LOGIN = t.later("Run `codex login`, then send your message again.")
+INSTALL = t.later(
+    "Install it with: npm install -g @openai/codex (or: brew install codex), then run `codex login`."
+)
+BACK = t.later("To switch back to Hermes: /codex-runtime off, or `hermes codex off`.")
 _LOGIN_LOST = (
     r"not (?:logged|signed) in|(?:log|sign) ?in again|invalid_grant|refresh[_ ]token|token[_ ]refresh"
     r"|token (?:has |was |is )?(?:expired|revoked)|refresh(?:ing)? (?:the )?token"
@@ -40,7 +45,9 @@ class CodexSilent(CodexFailed):
 class CodexRefused(CodexFailed):
     """It answered a request with an error. The process is fine."""
 
-    def __init__(self, message: str, *, code: int = 0, hint: str = "") -> None:
+    def __init__(
+        self, message: str | Words, *, code: int = 0, hint: str | Words = ""
+    ) -> None:
         super().__init__(message, hint=hint)
         self.code = code
 
@@ -60,7 +67,9 @@ def ended_error(how: str, complaints: str, last: str) -> CodexGone:
     hint = (
         f"Everything up to then was saved. Send your message again to continue. {BACK}"
     )
-    return CodexGone(f"The codex process ended{how}.{said}", hint=hint)
+    return CodexGone(
+        t.later("The codex process ended{how}.{said}", how=how, said=said), hint=hint
+    )
 
 
 def is_signed_out(message: str, info: object = None) -> bool:

@@ -42,6 +42,9 @@ from hermes.schema.messages import Message, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelRequest
 from hermes.settings.sections import CodexSettings
 from hermes.text.plurals import count
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 ARGUMENTS = (
     "app-server",
@@ -303,7 +306,11 @@ class CodexRuntime:
             if steps >= self._max_steps:
                 done = calls_made(turn.history)
                 raise BudgetSpent(
-                    f"stopped after {count(steps, 'step')} (budget.max_steps). {done}",
+                    t.later(
+                        "stopped after {count} (budget.max_steps). {done}",
+                        count=count(steps, "step"),
+                        done=done,
+                    ),
                     hint=GO_ON,
                 )
             turn.budget.room(usage.input_tokens + usage.output_tokens)

@@ -36,6 +36,9 @@ from hermes.codex.turn import (
 )
 from hermes.primitives.tasks import BackgroundTasks, cancel_and_wait, running
 from hermes.schema.messages import Message
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.codex")
 
@@ -174,7 +177,9 @@ class CodexSession:
                 raise SignedOut from refused
             said = f"Codex refused to start the turn: {refused.message}"
             raise CodexRefused(
-                said, code=refused.code, hint=f"Run `hermes doctor`. {BACK}"
+                said,
+                code=refused.code,
+                hint=t.later("Run `hermes doctor`. {back}", back=BACK),
             ) from refused
         except CodexFailed:
             await self.retire()
@@ -322,7 +327,9 @@ class CodexSession:
 
     def _enter(self, opened: _ThreadOpened) -> None:
         if not opened.id:
-            raise CodexRefused("Codex opened a thread but did not report its id.")
+            raise CodexRefused(
+                t.later("Codex opened a thread but did not report its id.")
+            )
         self._thread, self._rollout, self._model = (
             opened.id,
             opened.rollout,
@@ -424,7 +431,7 @@ class CodexSession:
             await self._queue.put(taken_in)
             await taken_in.wait()
         if self._turn is None:
-            raise CodexRefused("no turn is running", code=wire.UNKNOWN_METHOD)
+            raise CodexRefused(t.later("no turn is running"), code=wire.UNKNOWN_METHOD)
         return await self._turn.answer(call)
 
 

@@ -27,6 +27,9 @@ from hermes.errors import HermesError, ToolFailed
 from hermes.installation import install_hint
 from hermes.schema.messages import Image
 from hermes.schema.tool_spec import ToolResult
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from mcp import types
@@ -127,7 +130,7 @@ async def serve(source: ToolSource, version: str) -> None:
         from mcp.server.stdio import stdio_server
     except ImportError as error:
         raise HermesError(
-            "The MCP library is not installed.", hint=install_hint("mcp")
+            t.later("The MCP library is not installed."), hint=install_hint("mcp")
         ) from error
 
     async def list_tools(*_: object) -> "types.ListToolsResult":

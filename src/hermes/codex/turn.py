@@ -29,6 +29,9 @@ from hermes.codex.thread_file import Output, find_output
 from hermes.primitives.tasks import running
 from hermes.schema.event_base import Event
 from hermes.schema.messages import Usage
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.codex")
 
@@ -248,7 +251,7 @@ class CodexTurn:
 
     def _gone_error(self) -> CodexGone:
         return self._client.end or CodexGone(
-            "The codex process ended in the middle of the turn."
+            t.later("The codex process ended in the middle of the turn.")
         )
 
     async def _publish(self, events: Sequence[Event]) -> None:

@@ -10,6 +10,9 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from hermes.codex.failures import CodexGone
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 MAX_LINE = 16 * 1024 * 1024
 """Bytes of one message. The longest seen is 1 MiB of a command's output; pictures can be longer."""
@@ -93,8 +96,13 @@ class LineSplitter:
     def _check(self, size: int) -> None:
         if size > self._limit:
             raise CodexGone(
-                f"Codex sent a message of more than {self._limit / 2**20:.0f} MiB, so its process was ended.",
-                hint="Everything up to then was saved. Send your message again to continue.",
+                t.later(
+                    "Codex sent a message of more than {megabytes:.0f} MiB, so its process was ended.",
+                    megabytes=self._limit / 2**20,
+                ),
+                hint=t.later(
+                    "Everything up to then was saved. Send your message again to continue."
+                ),
             )
 
 

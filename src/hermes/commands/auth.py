@@ -291,6 +291,13 @@ async def _begin(
     pending = await context.app.sign_ins.begin(service, options)
     if pending.state != "waiting":
         return _done(pending.service, pending.sentence)
+    if context.conversation is not None:
+        surface = context.surface
+
+        def tell(end: PendingSignIn) -> None:
+            surface.tell(line(end.sentence, "good" if end.state == "done" else "bad"))
+
+        context.app.sign_ins.when_ended(pending.service, tell)
     how = t(" Paste the address with: /auth paste ADDRESS") if pending.can_paste else ""
     return SignInResult(
         sentence=t("Waiting for you.{how}", how=how),

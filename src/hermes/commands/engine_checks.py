@@ -9,7 +9,7 @@ from hermes.codex.engine_switch import CodexStatus, SwitchContext, status
 from hermes.codex.failures import INSTALL, CodexFailed
 from hermes.commands.doctor_checks import Finding, Site
 from hermes.commands.views import FAIL, OK, WARN
-from hermes.errors import HermesError
+from hermes.errors import HermesError, translated
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import load, load_secrets
 from hermes.text.translation import translator
@@ -218,7 +218,10 @@ async def _sandbox(switch: SwitchContext) -> Finding:
         return Finding(
             "codex",
             WARN,
-            t("its sandbox can't be tested: {message}", message=error.message),
+            t(
+                "its sandbox can't be tested: {message}",
+                message=translated(error.words),
+            ),
         )
     if ran is None or ran.code:
         said = (ran.err.strip().splitlines() or [""])[-1] if ran else ""
@@ -244,7 +247,7 @@ def check_hooks(site: Site) -> Iterator[Finding]:
         yield Finding(
             "hooks",
             FAIL,
-            t("no hooks run: {message}", message=error.message),
+            t("no hooks run: {message}", message=translated(error.words)),
             error.hint,
         )
         return

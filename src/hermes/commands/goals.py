@@ -76,6 +76,7 @@ class GoalReport(msgspec.Struct, frozen=True, kw_only=True):
     """When a wait ends at the latest."""
     wakes: str = ""
     """Who starts the session again when it waits."""
+    in_chat: bool = False
 
     def view(self, _now: float) -> Iterable[Block]:
         goal = self.goal
@@ -124,7 +125,15 @@ class GoalReport(msgspec.Struct, frozen=True, kw_only=True):
         if self.status == "waiting":
             yield line(self.wakes, "dim", fit="wrap")
         if self.status == "paused":
-            yield line(t("Continue: /goal resume. Drop it: /goal clear."), "dim")
+            session = "" if self.in_chat else self.session
+            yield line(
+                t(
+                    "Continue: {resume}. Drop it: {clear}.",
+                    resume=_words("resume", session),
+                    clear=_words("clear", session),
+                ),
+                "dim",
+            )
 
 
 @command("goal set", slash="goal text", role="user", scope="chat", group="Chat")
@@ -194,14 +203,16 @@ async def change_subgoals(
     word, _, rest = text.strip().partition(" ")
     match word.lower(), rest.strip():
         case (("" | "list"), ""):
-            return _listed(known)
+            return _listed(context, session, known)
         case "clear", "":
             changed: tuple[str, ...] = ()
         case "remove", number if number.isdecimal():
             if not 1 <= int(number) <= len(known):
                 raise NotFound(
                     t("There is no subgoal {number}.", number=number),
-                    hint="/subgoal list",
+                    hint=f"hermes goal subgoal {session} list"
+                    if context.conversation is None
+                    else "/subgoal list",
                 )
             changed = (*known[: int(number) - 1], *known[int(number) :])
         case _:
@@ -215,14 +226,37 @@ async def change_subgoals(
                 )
             changed = (*known, text.strip())
     await _write(context, session, SubgoalsChanged(subgoals=changed))
-    return _listed(changed, idle=not progress.is_open)
+    return _listed(context, session, changed, idle=not progress.is_open)
 
 
-def _listed(subgoals: tuple[str, ...], *, idle: bool = False) -> TextResult:
+def _listed(
+    context: CommandContext,
+    session: str,
+    subgoals: tuple[str, ...],
+    *,
+    idle: bool = False,
+) -> TextResult:
     lines = [f"{number}. {one}" for number, one in enumerate(subgoals, 1)]
     if lines and idle:
-        lines.append(t("The goal is not being worked on now. Continue: /goal resume"))
-    return message(*(lines or [t("There are no subgoals. Add one: /subgoal TEXT")]))
+        resume = _in_words(context, "resume", session)
+        lines.append(
+            t("The goal is not being worked on now. Continue: {resume}", resume=resume)
+        )
+    add = f"hermes goal subgoal {session}"
+    if context.conversation is not None:
+        add = "/subgoal"
+    return message(
+        *(lines or [t("There are no subgoals. Add one: {add} TEXT", add=add)])
+    )
+
+
+def _in_words(context: CommandContext, action: str, session: str) -> str:
+    """What a person types next: in the chat, or in a shell."""
+    return _words(action, "" if context.conversation is not None else session)
+
+
+def _words(action: str, session: str) -> str:
+    return f"hermes goal {action} {session}" if session else f"/goal {action}"
 
 
 def _meant(context: CommandContext, name: str, *states: GoalStatus) -> str:
@@ -278,6 +312,7 @@ def _report(context: CommandContext, name: str) -> GoalReport:
         wait_for=progress.last.wait_name if progress.last else "",
         until=progress.last.until if progress.last else 0.0,
         wakes=who_wakes(context.app, session) if progress.status == "waiting" else "",
+        in_chat=context.conversation is not None,
     )
 
 
@@ -340,13 +375,20 @@ async def _pause(context: CommandContext, name: str) -> TextResult:
     if not progress.is_open:
         state = t("reached") if progress.status == "done" else t("paused")
         return message(
-            t("The goal is {state} already. Continue: /goal resume", state=state)
+            t(
+                "The goal is {state} already. Continue: {resume}",
+                state=state,
+                resume=_in_words(context, "resume", session),
+            )
         )
     reason = "You paused it."  # not translated: for the log
     paused = GoalPaused(reason=reason, by=context.surface.name)
     await _write(context, session, paused)
     return message(
-        t("Paused the goal; the running turn ends first. Continue: /goal resume")
+        t(
+            "Paused the goal; the running turn ends first. Continue: {resume}",
+            resume=_in_words(context, "resume", session),
+        )
     )
 
 

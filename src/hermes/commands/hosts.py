@@ -5,10 +5,11 @@ from collections.abc import Iterable
 
 import msgspec
 
+from hermes.app.machines import WaitingWork, find_waiting
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago
-from hermes.commands.views import Block, TableRow, line, table
+from hermes.commands.formats import ago, first_line
+from hermes.commands.views import Block, Column, TableRow, line, table
 from hermes.store.hosts import GONE_AFTER_S, ClusterState, HostProcess, host_of
 from hermes.text.translation import translator
 
@@ -38,13 +39,19 @@ class HostList(msgspec.Struct, frozen=True, kw_only=True):
     store: str
     is_shared: bool
     now: float
+    waiting: tuple[WaitingWork, ...] = ()
+    """What waits for a machine that is gone or draining."""
 
     def view(self, _now: float) -> Iterable[Block]:
-        if not self.hosts:
+        if self.hosts:
+            yield self._processes()
+        else:
             yield line(
                 t("No gateway, dashboard or running session uses this store now.")
             )
-            return
+        yield from waiting_view(self.waiting, self.now)
+
+    def _processes(self) -> Block:
         rows = [
             TableRow(
                 (
@@ -61,7 +68,47 @@ class HostList(msgspec.Struct, frozen=True, kw_only=True):
             for one in self.hosts
         ]
         columns = (t("HOST"), t("ROLE"), t("VERSION"), t("RUNNING"), t("LAST SEEN"))
-        yield table(columns, rows, narrow=((0, 1), (3, 4)))
+        return table(columns, rows, narrow=((0, 1), (3, 4)))
+
+
+def waiting_view(waiting: tuple[WaitingWork, ...], now: float) -> Iterable[Block]:
+    """What waits for which machine, since when, and what to do about it."""
+    if not waiting:
+        return
+    rows = [
+        TableRow(
+            (
+                f"{one.kind} {one.id}",
+                first_line(one.name),
+                one.place or t("any"),
+                ago(one.since, now),
+                _machine_state(one, now),
+            ),
+            look="warn",
+        )
+        for one in waiting
+    ]
+    columns = (
+        Column(t("WAITING")),
+        Column(t("NAME"), widest=24),
+        Column(t("FOR HOST")),
+        Column(t("SINCE")),
+        Column(t("LAST SEEN")),
+    )
+    yield line("")
+    yield table(columns, rows, narrow=((0, 1), (2, 3)))
+    yield line(
+        t(
+            "Start `hermes worker` on that host, or take the work over here: "
+            "hermes cron edit JOB --cwd DIR; hermes --resume SESSION"
+        )
+    )
+
+
+def _machine_state(one: WaitingWork, now: float) -> str:
+    if one.is_draining:
+        return t("draining")
+    return ago(one.seen, now) if one.seen else t("never")
 
 
 @command("hosts list", slash="hosts", scope="observe", group="Sessions")
@@ -76,6 +123,7 @@ def list_hosts(context: CommandContext) -> HostList:
         store=app.store.engine,
         is_shared=bool(app.settings.store.url),
         now=state.now,
+        waiting=find_waiting(app),
     )
 
 

@@ -7,12 +7,14 @@ from typing import Annotated, Any, TypedDict, Unpack
 
 import msgspec
 
+from hermes.app.machines import WaitingWork, waiting_jobs
 from hermes.app.schedules.form import JobForm, parsed_fields
 from hermes.app.schedules.jobs import JobBook, JobDraft, answer_of
 from hermes.app.schedules.listing import next_by_job, starts, state_of
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import first_line
+from hermes.commands.hosts import waiting_view
 from hermes.commands.views import (
     Block,
     Column,
@@ -141,9 +143,15 @@ class JobListing(msgspec.Struct, frozen=True, kw_only=True):
 
     jobs: tuple[tuple[Job, Instant | None], ...]
     ended: int
+    waiting: Mapping[str, WaitingWork] = {}
 
     def document(self) -> Any:
-        return {"jobs": [job_document(job, planned) for job, planned in self.jobs]}
+        return {
+            "jobs": [
+                job_document(job, planned, self.waiting.get(job.id))
+                for job, planned in self.jobs
+            ]
+        }
 
     def view(self, now: float) -> Iterable[Block]:
         if not self.jobs:
@@ -161,10 +169,15 @@ class JobListing(msgspec.Struct, frozen=True, kw_only=True):
         )
         ordered = sorted(self.jobs, key=lambda one: starts(one[1]))
         rows = [
-            (job.id, job.name, job.schedule, _coming(job, planned, now))
+            (job.id, job.name, job.schedule, self._next(job, planned, now))
             for job, planned in ordered
         ]
         yield table(columns, rows, narrow=((0, 1), (3,)))
+        yield from waiting_view(tuple(self.waiting.values()), now)
+
+    def _next(self, job: Job, planned: Instant | None, now: float) -> str:
+        found = self.waiting.get(job.id)
+        return _waits(found) if found else _coming(job, planned, now)
 
 
 class JobDetails(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,9 +186,11 @@ class JobDetails(msgspec.Struct, frozen=True, kw_only=True):
     job: Job
     planned: Instant | None
     past: tuple[Instant, ...]
+    waiting: WaitingWork | None = None
 
     def document(self) -> Any:
-        return job_document(self.job, self.planned) | {"history": self.past}
+        document = job_document(self.job, self.planned, self.waiting)
+        return document | {"history": self.past}
 
     def view(self, now: float) -> Iterable[Block]:
         job, planned = self.job, self.planned
@@ -187,6 +202,8 @@ class JobDetails(msgspec.Struct, frozen=True, kw_only=True):
             limits.append(t("starts up to {length} later", length=length(job.jitter)))
         yield line(f"{job.id}  {first_line(job.name)}", "bold")
         state = f"paused: {job.paused}" if job.paused else state_of(job, planned)
+        if self.waiting is not None:
+            state = _waits(self.waiting)
         facts = (
             (t("schedule"), f"{job.schedule} ({job.zone})"),
             (t("state"), state),
@@ -200,6 +217,7 @@ class JobDetails(msgspec.Struct, frozen=True, kw_only=True):
             *(((t("machine"), job.place),) if job.place else ()),
         )
         yield Record(facts, indent=2)
+        yield from waiting_view((self.waiting,) if self.waiting else (), now)
         yield line(f"\n{job.prompt}\n")
         if planned and not job.paused:
             yield line(
@@ -323,7 +341,11 @@ def list_jobs(
         for job in found
         if all_ or state_of(job, planned.get(job.id)) != "ended"
     ]
-    return JobListing(jobs=tuple(shown), ended=len(found) - len(shown))
+    return JobListing(
+        jobs=tuple(shown),
+        ended=len(found) - len(shown),
+        waiting=waiting_jobs(jobs.app) if shown else {},
+    )
 
 
 @command("cron show", scope="observe")
@@ -335,6 +357,7 @@ def show_job(context: CommandContext, job: JobName) -> JobDetails:
         job=found,
         planned=next(iter(jobs.store.planned(found.id)), None),
         past=tuple(jobs.store.history(found.id, limit=5)),
+        waiting=waiting_jobs(jobs.app).get(found.id),
     )
 
 
@@ -431,10 +454,19 @@ def show_coming_runs(
     return ComingRuns(zone=where, rule=rule, next=tuple(coming))
 
 
-def job_document(job: Job, planned: Instant | None) -> dict[str, Any]:
+def job_document(
+    job: Job, planned: Instant | None, waiting: WaitingWork | None = None
+) -> dict[str, Any]:
     """A job for a program."""
     coming = planned.starts if planned else None
-    return msgspec.to_builtins(job) | {"next": coming, "state": state_of(job, planned)}
+    facts = {"next": coming, "state": state_of(job, planned)}
+    if waiting is not None:
+        facts["waiting"] = msgspec.to_builtins(waiting)
+    return msgspec.to_builtins(job) | facts
+
+
+def _waits(found: WaitingWork) -> str:
+    return t("waits for {place}", place=found.place)
 
 
 def local_time(at: float, zone_name: str) -> str:

@@ -426,13 +426,15 @@ def _unusable(name: str, error: HermesError) -> HermesError:
 
 
 def _reason(error: HermesError) -> str:
-    text = error.full if isinstance(error, ServerFailed) else error.message
-    return text.rstrip(".")
+    if isinstance(error, ServerFailed):
+        return error.full_shown.rstrip(".")
+    return translated(error.words).rstrip(".")
 
 
 def _document(name: str, result: Probe | HermesError) -> dict[str, Any]:
     if isinstance(result, HermesError):
-        problem = {"problem": _reason(result), "hint": result.hint}
+        said = result.full if isinstance(result, ServerFailed) else result.message
+        problem = {"problem": said.rstrip("."), "hint": result.hint}
         return {"name": name, "ok": False} | problem
     tools = [
         {

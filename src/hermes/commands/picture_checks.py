@@ -2,7 +2,7 @@
 
 from hermes.commands.doctor_checks import Finding, Site
 from hermes.commands.views import OK, WARN
-from hermes.errors import HermesError
+from hermes.errors import HermesError, translated
 from hermes.media.image_backends import ImageSettings, build_backend, chosen_backend
 from hermes.media.media_error import MediaError
 from hermes.providers.cheapest_model import Need, cheapest
@@ -27,7 +27,7 @@ def check_pictures(site: Site) -> list[Finding]:
         _vision(settings, secrets),
         _ocr(),
         _generation(given),
-        *_browser(settings, site),
+        _browser(settings, site),
     ]
 
 
@@ -41,7 +41,9 @@ def _vision(settings: Settings, secrets: Secrets) -> Finding:
             if seeing := _seeing_model(settings, secrets, wanted):
                 return Finding("vision", OK, seeing)
         except HermesError as error:
-            return Finding("vision", WARN, error.message, error.hint)
+            return Finding(
+                "vision", WARN, translated(error.words), translated(error.hint_words)
+            )
     is_named = wanted not in ("auto", "ocr")
     if not is_named and PageOcr().is_available:
         text = t("no model looks at pictures; OCR reads the text in them")
@@ -97,22 +99,34 @@ def _generation(given: ImageSettings) -> Finding:
     try:
         backend = build_backend(given)
     except MediaError as error:
-        return Finding("image generation", WARN, error.message, error.hint)
+        return Finding(
+            "image generation",
+            WARN,
+            translated(error.words),
+            translated(error.hint_words),
+        )
     return Finding("image generation", OK, f"{backend.name} {backend.model}".rstrip())
 
 
-def _browser(settings: Settings, site: Site) -> list[Finding]:
-    """The browser, if there is one or its tools are enabled."""
-    from hermes.tools.browser.executable import find_browser
+def _browser(settings: Settings, site: Site) -> Finding:
+    """The browser. That there is none is a warning only if the settings ask for its tools."""
+    from hermes.tools.browser.executable import find_browser, needs_no_sandbox
     from hermes.tools.toolsets import ToolChoice
 
     choice = ToolChoice("cli", settings.tools.enabled, settings.tools.disabled)
     found = find_browser(settings.browser.executable, site.environ)
     if not choice.wants("browser_navigate"):
-        text = t("off; to use {found}, add browser to tools.enabled", found=found)
-        return [Finding("browser", OK, text)] if found else []
+        return Finding("browser", OK, t("off (tools.disabled)"))
+    is_asked_for = choice.enables("browser_navigate") or settings.browser.as_root
+    if found and needs_no_sandbox() and not is_asked_for:
+        text = t(
+            "not offered to root, whose pages run without Chromium's sandbox (browser.as_root)"
+        )
+        return Finding("browser", OK, text)
     if found:
-        return [Finding("browser", OK, found)]
+        return Finding("browser", OK, found)
     to_do = t("Install Chromium and the extra `browser`, or set browser.executable.")
+    if not choice.enables("browser_navigate"):
+        return Finding("browser", OK, t("not set up (optional). {to_do}", to_do=to_do))
     text = t("its tools are enabled, but there is no browser, or playwright is missing")
-    return [Finding("browser", WARN, text, to_do)]
+    return Finding("browser", WARN, text, to_do)

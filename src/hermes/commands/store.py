@@ -5,8 +5,10 @@ from typing import Annotated
 
 import msgspec
 
+from hermes.app.machines import WaitingWork, find_waiting
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
+from hermes.commands.hosts import waiting_view
 from hermes.commands.views import Block, Record, line
 from hermes.text.translation import translator
 
@@ -22,8 +24,9 @@ class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
     sessions: int
     rows: int
     running: int
+    waiting: tuple[WaitingWork, ...] = ()
 
-    def view(self, _now: float) -> Iterable[Block]:
+    def view(self, now: float) -> Iterable[Block]:
         contents = t(
             "{sessions}, {rows}",
             sessions=t("{count:,} session", "{count:,} sessions", count=self.sessions),
@@ -40,6 +43,7 @@ class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
             ),
         )
         yield Record(rows)
+        yield from waiting_view(self.waiting, now)
 
 
 class CopiedStore(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +85,7 @@ def show_store(context: CommandContext) -> StoreStatus:
         sessions=sessions,
         rows=rows,
         running=len(store.leases.held()),
+        waiting=find_waiting(context.app),
     )
 
 

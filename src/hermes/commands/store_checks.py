@@ -4,7 +4,7 @@ import msgspec
 
 from hermes.commands.doctor_checks import Finding, Site
 from hermes.commands.views import FAIL, OK, WARN
-from hermes.errors import HermesError
+from hermes.errors import HermesError, translated
 from hermes.settings.load import load, load_secrets
 from hermes.text.translation import translator
 
@@ -30,7 +30,11 @@ def check_store(site: Site) -> list[Finding]:
             place, details = store.describe()
             problems = store.problems()
     except HermesError as error:
-        return [Finding("store", FAIL, error.message, error.hint)]
+        return [
+            Finding(
+                "store", FAIL, translated(error.words), translated(error.hint_words)
+            )
+        ]
     facts = ", ".join(f"{name} {value}" for name, value in details)
     text = f"{store.engine}: {place}; {facts}"
     found = [Finding("store", WARN, what, to_do) for what, to_do in problems]
@@ -54,7 +58,11 @@ def check_events(site: Site) -> list[Finding]:
 
         found = nats_health(options)
     except HermesError as error:
-        return [Finding("events", FAIL, error.message, error.hint)]
+        return [
+            Finding(
+                "events", FAIL, translated(error.words), translated(error.hint_words)
+            )
+        ]
     if found.fault:
         return [
             Finding(

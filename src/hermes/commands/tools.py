@@ -97,11 +97,12 @@ def tools_of(
     context: CommandContext, surface: str
 ) -> tuple[Mapping[str, Tool], ToolChoice]:
     """Every tool, and which of them a surface offers."""
-    from hermes.app.session_tools import needs_of, offers_schedules
+    from hermes.app.session_tools import choice_of, needs_of, offers_schedules
     from hermes.tools import all_tools
 
     app = context.app
-    needs = needs_of(app, context.secrets, surface=surface, extra=_agent_tools(context, app))  # fmt: skip
+    choice = choice_of(app, surface)
+    needs = needs_of(app, context.secrets, choice, extra=_agent_tools(context, app))
     hidden = () if offers_schedules(app, surface) else ("schedule",)
     if not connected_platforms(app.settings.gateway, context.secrets):
         hidden = (*hidden, "messages")

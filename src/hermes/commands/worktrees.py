@@ -103,7 +103,7 @@ async def show_worktrees(
         case "merge":
             return await asyncio.to_thread(_merge, context, name)
         case _:
-            return await asyncio.to_thread(_drop, context, name, force=force)
+            return await _drop_in_chat(context, name, force=force)
 
 
 @command("worktree new", group="Changes")
@@ -126,7 +126,7 @@ def drop_worktree(
     force: Annotated[bool, Arg("also if it has work that is not merged")] = False,
 ) -> TextResult:
     """Delete a worktree; unmerged work is kept under refs/hermes/dropped."""
-    return _drop(context, name, force=force)
+    return _drop(_find(context, name), force=force)
 
 
 def worktree_rows(trees: Worktrees, found: Iterable[Worktree]) -> list[WorktreeRow]:
@@ -160,6 +160,12 @@ def _listing(context: CommandContext) -> WorktreeListing:
     return WorktreeListing(worktrees=rows, in_chat=context.conversation is not None)
 
 
+def _word(context: CommandContext, action: str) -> str:
+    """What a person types next: in the chat, or in a shell."""
+    in_chat = context.conversation is not None
+    return f"/worktree {action}" if in_chat else f"hermes worktree {action}"
+
+
 def _find(context: CommandContext, name: str) -> Worktree:
     if not name:
         raise UsageError(t("Which worktree?"), hint=t("See: worktree list"))
@@ -187,11 +193,8 @@ def _now() -> float:
 
 async def _enter(context: CommandContext, tree: Worktree) -> TextResult:
     """Begins a session in a worktree and goes on there."""
-    chat = context.chat
-    await chat.require_idle()
-    created = SessionCreated(surface=context.surface.name, cwd=tree.folder)
-    begun = await asyncio.to_thread(context.app.begin, created)
-    await chat.enter(begun.session, recap=False)
+    await context.chat.require_idle()
+    await _begin_in(context, tree.folder)
     return message(
         t(
             "You are in the worktree {name} now, in a new session: {folder}",
@@ -200,6 +203,13 @@ async def _enter(context: CommandContext, tree: Worktree) -> TextResult:
         ),
         t("When it is good: /worktree merge {name}", name=tree.name),
     )
+
+
+async def _begin_in(context: CommandContext, folder: str) -> None:
+    """Begins a session in a folder and goes on there."""
+    created = SessionCreated(surface=context.surface.name, cwd=folder)
+    begun = await asyncio.to_thread(context.app.begin, created)
+    await context.chat.enter(begun.session, recap=False)
 
 
 def _merge(context: CommandContext, name: str) -> TextResult:
@@ -222,14 +232,30 @@ def _merge(context: CommandContext, name: str) -> TextResult:
             into=merged.into,
         ),
         t(
-            "The worktree is still there. Delete it: worktree drop {name}",
-            name=tree.name,
+            "The worktree is still there. Delete it: {drop}",
+            drop=_word(context, f"drop {tree.name}"),
         ),
     )
 
 
-def _drop(context: CommandContext, name: str, *, force: bool) -> TextResult:
-    tree = _find(context, name)
+async def _drop_in_chat(
+    context: CommandContext, name: str, *, force: bool
+) -> TextResult:
+    """Drops a worktree. A chat that works in it goes on in the repository, in a new session."""
+    tree = await asyncio.to_thread(_find, context, name)
+    folder = await asyncio.to_thread(folder_of, context)
+    if not folder.is_relative_to(tree.folder):
+        return await asyncio.to_thread(_drop, tree, force=force)
+    await context.chat.require_idle()
+    dropped = await asyncio.to_thread(_drop, tree, force=force)
+    await _begin_in(context, tree.source)
+    return message(
+        *dropped.lines,
+        t("You are in {folder} now, in a new session.", folder=tree.source),
+    )
+
+
+def _drop(tree: Worktree, *, force: bool) -> TextResult:
     kept = user_worktrees().drop(tree, force=force)
     if not kept:
         return message(t("Dropped the worktree {name}.", name=tree.name))

@@ -25,6 +25,9 @@ from hermes.schema.model import (
     TextDelta,
 )
 from hermes.schema.tool_spec import ToolSpec
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 Unit: TypeAlias = Literal["usd", "tokens"]
 
@@ -281,7 +284,10 @@ class TurnBudget:
         if self._price is None:
             hint = "Give the prices of the model and its fallbacks in custom_providers, or set the cap in tokens."
             raise BudgetSpent(
-                f"the cap in dollars ({cap}) can't be enforced: a model's price is unknown",
+                t.later(
+                    "the cap in dollars ({cap}) can't be enforced: a model's price is unknown",
+                    cap=cap,
+                ),
                 hint=hint,
             )
         need = self._price.of(

@@ -12,7 +12,7 @@ from hermes.core.accepted_plan import PINNED, accepted_plan
 from hermes.core.budget import add, estimate_tokens, message_tokens
 from hermes.core.complete import complete
 from hermes.core.ports import Model
-from hermes.errors import HermesError, ModelError
+from hermes.errors import HermesError, ModelError, Words
 from hermes.schema.events import MessagePinned, SessionCompacted
 from hermes.schema.messages import (
     AssistantMessage,
@@ -24,6 +24,9 @@ from hermes.schema.messages import (
 from hermes.schema.model import ModelRequest
 from hermes.settings.redaction import mask
 from hermes.text.language import language_of
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 MARK = "[Summary of the earlier part of this conversation]\n"
 PINNED_MARK = {
@@ -37,7 +40,9 @@ _SAMPLE_CHARS = 300  # of the user's messages, to show the language
 _OUTPUT_TOKENS = 8_000  # including reasoning
 _INSTRUCTION_TOKENS = 1_500  # of the instructions and the sample
 _MAX_PIECES = 24
-_HINT = "Nothing was removed. Try /compress again, or name another model in auxiliary.summary."
+_HINT = t.later(
+    "Nothing was removed. Try /compress again, or name another model in auxiliary.summary."
+)
 _HEADINGS = (
     "Goal",
     "What the user asked and decided",
@@ -62,9 +67,9 @@ class NotCompacted(HermesError):
 
     def __init__(
         self,
-        message: str,
+        message: str | Words,
         *,
-        hint: str = "",
+        hint: str | Words = "",
         unusable: bool = False,
         usage: Usage | None = None,
     ) -> None:
@@ -98,8 +103,8 @@ def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> Compact
     kept = latest + 1 if head <= latest < start else 0
     if start - head - bool(kept) < 2:
         raise NotCompacted(
-            "there is nothing to compress yet: the conversation is short.",
-            hint="Nothing was changed.",
+            t.later("there is nothing to compress yet: the conversation is short."),
+            hint=t.later("Nothing was changed."),
         )
     return CompactionCut(head, len(messages) - start, kept)
 
@@ -151,7 +156,7 @@ async def compact(
         notes = redact(last.text.strip())
         if fault := _fault(last, notes, language if strict else ""):
             raise NotCompacted(
-                f"the summary was not usable: {fault}.",
+                t.later("the summary was not usable: {fault}.", fault=fault),
                 hint=_HINT,
                 unusable=True,
                 usage=usage,
@@ -234,7 +239,9 @@ def _pieces(text: str, room: int) -> list[str]:
         text = text[end:]
     if len(pieces) > _MAX_PIECES:
         raise NotCompacted(
-            "the conversation is too long for the model that writes summaries.",
+            t.later(
+                "the conversation is too long for the model that writes summaries."
+            ),
             hint=_HINT,
         )
     return pieces

@@ -6,6 +6,9 @@ from hermes.core.ports import Model
 from hermes.errors import ModelError
 from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import ModelRequest, ReplyFinished
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 async def complete(model: Model, request: ModelRequest) -> AssistantMessage:
@@ -18,4 +21,4 @@ async def complete(model: Model, request: ModelRequest) -> AssistantMessage:
     finally:
         if isinstance(events, AsyncGenerator):
             await events.aclose()
-    raise ModelError("the model's stream ended early", reason="malformed")
+    raise ModelError(t.later("the model's stream ended early"), reason="malformed")

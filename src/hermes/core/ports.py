@@ -140,8 +140,12 @@ class ToolContext(msgspec.Struct, frozen=True):
 class Tool(Protocol):
     """Something the model can do."""
 
-    spec: ToolSpec
     effect: Effect
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool as a model sees it."""
+        ...
 
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
         """The files that a call would touch, as absolute paths."""

@@ -98,4 +98,4 @@ def _marked(file: ProjectFile) -> str:
 
 def _harmless(text: str) -> str:
     """The text without the tags of the marking, so that it can't end the marking."""
-    return re.sub(r"(?i)<(?=\s*/?\s*project-notes)", "&lt;", text)
+    return re.sub(r"(?i)<(?=\s*+/?\s*+project-notes)", "&lt;", text)

@@ -6,7 +6,7 @@ The turn belongs to its session and knows nothing of who watches. All that it do
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Literal, Protocol
@@ -31,6 +31,7 @@ from hermes.schema.events import (
     ReasoningDelta,
     ReplyRejected,
     SessionCompacted,
+    SessionPrompted,
     Steered,
     ToolGenerating,
     TurnEnd,
@@ -55,12 +56,15 @@ from hermes.schema.model import (
 from hermes.schema.model import ReasoningPiece as Thought
 from hermes.schema.sign_ins import LoginExpired
 from hermes.text.plurals import count
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _SUM_UP = (
     "You have used up the steps of this turn, so no more calls will run. Do not call tools. Tell the user briefly what "
     "you have done, what is left to do, and how you would go on."
 )
-GO_ON = "Say “go on” to continue."
+GO_ON = t.later("Say “go on” to continue.")
 _CANCEL_TIMEOUT_S = 1.0  # for a cancelled tool to clean up
 
 
@@ -137,12 +141,14 @@ class NativeRuntime:
         context: ContextEngine | None = None,
         sight: ImageReader | None = None,
         notes: NoteReader | None = None,
+        adapted: Callable[[SessionPrompted], SessionPrompted] = lambda prompt: prompt,
     ) -> None:
         self._model = model
         self._calls = calls
         self._context = context
         self._sight = sight
         self._notes = notes
+        self._adapted = adapted
         self._max_steps = max_steps
         self.sums_up = True
         """Whether the model is asked at the last step what was done and what is left."""
@@ -317,7 +323,7 @@ class NativeRuntime:
                     case ReplyFinished(message=message):
                         turn.budget.spend(message.usage)
                         return with_unique_ids(message, turn.history.call_ids)
-        raise ModelError("the model's stream ended early", reason="malformed")
+        raise ModelError(t.later("the model's stream ended early"), reason="malformed")
 
     async def _request(
         self, turn: Turn, messages: Sequence[Message] | None
@@ -336,6 +342,7 @@ class NativeRuntime:
         turn.partial = []
         await self._calls.run(turn.scope, prepared, (message,))
         await self._read_notes(turn, prepared)
+        await self._adapt_prompt(turn)
         unusable = [item for item in prepared if isinstance(item, Unusable)]
         for fault in ("bad_arguments", "unknown_tool"):
             if not any(item.fault == fault for item in unusable):
@@ -347,6 +354,12 @@ class NativeRuntime:
                 ReplyRejected(reason=item.fault, detail=verdict.detail)
             )
         return verdict
+
+    async def _adapt_prompt(self, turn: Turn) -> None:
+        """Fixes the prompt anew if calls changed what the session offers: tools may join."""
+        prompt = turn.history.prompt
+        if prompt and (now := self._adapted(prompt)) is not prompt:
+            await turn.journal.record(now)
 
     async def _read_notes(
         self, turn: Turn, prepared: Sequence[ReadyCall | Unusable]

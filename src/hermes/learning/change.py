@@ -1,6 +1,5 @@
 """Changes of memory and skills: their edits, their author, and the error when one fails."""
 
-import difflib
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -95,6 +94,8 @@ class AppliedChange(msgspec.Struct, frozen=True):
 
 def text_diff(path: str, before: str, after: str) -> str:
     """Returns the unified diff of two texts; empty if they are equal."""
+    import difflib
+
     lines = difflib.unified_diff(
         before.splitlines(),
         after.splitlines(),

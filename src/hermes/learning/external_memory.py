@@ -15,6 +15,9 @@ from hermes.learning.change import LearningError, MemoryEdit, Provenance
 from hermes.settings import Home
 from hermes.settings.load import load_secrets
 from hermes.settings.sections import LearningSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 KEY = "MEMORY_API_KEY"
 _MEMORY_REQUEST_TIMEOUT_S = 5.0  # for a request and its response
@@ -145,7 +148,10 @@ class HttpMemory:
                 )
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise LearningError(
-                f"The external memory did not answer ({error or type(error).__name__})."
+                t.later(
+                    "The external memory did not answer ({error}).",
+                    error=error or type(error).__name__,
+                )
             ) from error
 
     def _require_safe(self) -> None:
@@ -153,8 +159,10 @@ class HttpMemory:
         place = urlsplit(self._url)
         if self._key and place.scheme != "https" and place.hostname not in _LOOPBACK:
             raise LearningError(
-                "The external memory was not used: its key would be sent unencrypted.",
-                hint="Set learning.memory_url to an https address.",
+                t.later(
+                    "The external memory was not used: its key would be sent unencrypted."
+                ),
+                hint=t.later("Set learning.memory_url to an https address."),
             )
 
 
@@ -176,7 +184,7 @@ def _in_time(pieces: Iterable[bytes], until: float) -> Iterator[bytes]:
     for piece in pieces:
         yield piece
         if time.monotonic() > until:
-            raise LearningError("The external memory took too long to answer.")
+            raise LearningError(t.later("The external memory took too long to answer."))
 
 
 def _answer(status: int, pieces: Iterable[bytes]) -> Any:
@@ -185,18 +193,18 @@ def _answer(status: int, pieces: Iterable[bytes]) -> Any:
         data += piece
         if len(data) > _MAX_RESPONSE_BYTES:
             raise LearningError(
-                "The external memory sent a response that is too large."
+                t.later("The external memory sent a response that is too large.")
             )
     if not 200 <= status < 300:
         raise LearningError(
-            f"The external memory refused ({status}).",
-            hint=f"Its key is the secret {KEY}.",
+            t.later("The external memory refused ({status}).", status=status),
+            hint=t.later("Its key is the secret {key}.", key=KEY),
         )
     try:
         return msgspec.json.decode(data) if data.strip() else {}
     except (msgspec.DecodeError, RecursionError) as error:
         raise LearningError(
-            "The external memory answered with something that is not JSON."
+            t.later("The external memory answered with something that is not JSON.")
         ) from error
 
 

@@ -2,7 +2,6 @@
 revert it.
 """
 
-import difflib
 import logging
 import re
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,9 @@ from hermes.learning.history_repository import KEPT, HistoryGit, HistoryReposito
 from hermes.primitives.files import make_private_folder
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.settings import atomic
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.learning")
 
@@ -123,8 +125,8 @@ class LearningHistory:
             files = [(path, data) for path, data in planned if data != self._read(path)]
             if not files:
                 raise LearningError(
-                    f"Nothing of {change} is left to revert.",
-                    hint="Nothing was changed.",
+                    t.later("Nothing of {change} is left to revert.", change=change),
+                    hint=t.later("Nothing was changed."),
                 )
             self.write_files(dict(files))
             name = _commit(git, f"revert {commit[:10]}", origin, self.present())
@@ -182,7 +184,10 @@ class LearningHistory:
             if merged is not None:
                 return path, merged if merged or before is not None else None
         hint = f"Nothing was changed. Restore a whole earlier state with --to, or edit {path} yourself."
-        raise LearningError(f"{path} was changed since, in the same lines.", hint=hint)
+        raise LearningError(
+            t.later("{path} was changed since, in the same lines.", path=path),
+            hint=hint,
+        )
 
     def _read(self, path: str) -> bytes | None:
         target = self._root / path
@@ -225,6 +230,8 @@ def without(current: bytes, before: bytes, after: bytes) -> bytes | None:
 
     A merge rejects neighbouring lines, and in a list of notes most lines are neighbours.
     """
+    import difflib
+
     was, became, lines = (
         text.splitlines(keepends=True) for text in (before, after, current)
     )
@@ -316,7 +323,8 @@ def _find(git: HistoryGit, change: str) -> str:
     )
     if not commit:
         raise LearningNotFound(
-            f"There is no change {change!r}.", hint="List the changes with `history`."
+            t.later("There is no change {change!r}.", change=change),
+            hint=t.later("List the changes with `history`."),
         )
     return commit
 

@@ -14,6 +14,9 @@ from types import MappingProxyType
 from hermes.children import git_folder
 from hermes.learning.change import LearningError
 from hermes.primitives.file_lock import FileLock
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 KEPT = ("memories", "skills")
 _HISTORY_LOCK_TIMEOUT_S = 20.0  # for another process to release the lock
@@ -72,8 +75,8 @@ class HistoryRepository:
         """Opens the repository exclusively. Removes a lock file that a killed git left behind."""
         if not self._git:
             raise LearningError(
-                "There is no history: git is not installed.",
-                hint="Install git to get one.",
+                t.later("There is no history: git is not installed."),
+                hint=t.later("Install git to get one."),
             )
         try:
             lock = self._lock()
@@ -102,14 +105,17 @@ class HistoryRepository:
             return git_folder.take_lock(self._folder, _HISTORY_LOCK_TIMEOUT_S)
         except git_folder.Busy as error:
             raise LearningError(
-                "Another process has been using the history of memory and skills for too long.",
-                hint="Try again when that process is done.",
+                t.later(
+                    "Another process has been using the history of memory and skills for too long."
+                ),
+                hint=t.later("Try again when that process is done."),
             ) from error
 
 
 def _unusable(folder: Path, error: OSError) -> LearningError:
     return LearningError(
-        f"The history can't be used ({error.strerror}).", hint=f"Check {folder}."
+        t.later("The history can't be used ({strerror}).", strerror=error.strerror),
+        hint=t.later("Check {folder}.", folder=folder),
     )
 
 
@@ -125,8 +131,12 @@ class HistoryGit:
         done = self._run(arguments, given)
         if done.returncode and not may_fail:
             raise LearningError(
-                f"git {arguments[0]} failed: {git_folder.complaint(done)}",
-                hint="The history of memory and skills was not changed.",
+                t.later(
+                    "git {arguments} failed: {complaint}",
+                    arguments=arguments[0],
+                    complaint=git_folder.complaint(done),
+                ),
+                hint=t.later("The history of memory and skills was not changed."),
             )
         return done.stdout if not done.returncode else b""
 
@@ -181,5 +191,5 @@ class HistoryGit:
             return self._git(arguments, {**environment, **more}, self._root, given)
         except git_folder.TooSlow as error:
             raise LearningError(
-                f"{error}.", hint="The history was not changed."
+                f"{error}.", hint=t.later("The history was not changed.")
             ) from error

@@ -30,6 +30,9 @@ from hermes.learning.skill_records import SkillRecords
 from hermes.primitives.files import make_private_folder
 from hermes.settings import Home
 from hermes.settings.sections import LearningSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.learning.remote import LearningConflict, LearningRemote, SyncReport
@@ -158,8 +161,8 @@ class LearningService:
         """Exchanges memory and skills with the remote. What conflicts becomes a proposal. Raises LearningError."""
         if self.remote is None:
             raise LearningError(
-                "Memory and skills have no remote.",
-                hint="Name one: hermes config set learning.remote URL",
+                t.later("Memory and skills have no remote."),
+                hint=t.later("Name one: hermes config set learning.remote URL"),
             )
         with self.exclusive_remote(), self.memory.locked(), self.skills.locked():
             report = self.remote().sync()
@@ -230,7 +233,10 @@ class LearningService:
         proposal = self.proposals.find(name)
         if proposal.status != "pending":
             raise LearningError(
-                f"{name} was already {proposal.status}.", hint="Nothing was changed."
+                t.later(
+                    "{name} was already {status}.", name=name, status=proposal.status
+                ),
+                hint=t.later("Nothing was changed."),
             )
         return proposal
 

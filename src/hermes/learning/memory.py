@@ -27,6 +27,9 @@ from hermes.learning.memory_entries import SEPARATOR, Note, Notes
 from hermes.learning.scan import scan
 from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.learning")
 
@@ -84,13 +87,17 @@ class MemoryFiles:
             return ""
         except OSError as error:
             raise LearningError(
-                f"{FILES[name]} can't be read ({error.strerror}).",
+                t.later(
+                    "{files} can't be read ({strerror}).",
+                    files=FILES[name],
+                    strerror=error.strerror,
+                ),
                 hint=str(self.path(name)),
             ) from error
         if len(data) > _MAX_MEMORY_FILE_BYTES:
             raise LearningError(
-                f"{FILES[name]} is larger than 1 MB.",
-                hint="Shorten it: hermes memory edit",
+                t.later("{files} is larger than 1 MB.", files=FILES[name]),
+                hint=t.later("Shorten it: hermes memory edit"),
             )
         return (
             data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
@@ -152,7 +159,7 @@ class MemoryFiles:
     ) -> tuple[dict[MemoryName, str], dict[MemoryName, str]]:
         """Returns the files before and after a change."""
         if not change.edits:
-            raise LearningError("There is nothing to change.")
+            raise LearningError(t.later("There is nothing to change."))
         before: dict[MemoryName, str] = {name: self.read(name) for name in FILES}
         notes = {name: Notes(text) for name, text in before.items()}
         for edit in change.edits:
@@ -174,8 +181,8 @@ class MemoryFiles:
         if edit.action == "add":
             if any(note.text.strip() == text for note in notes.notes):
                 raise LearningError(
-                    f"{FILES[edit.file]} already says that.",
-                    hint="Nothing was changed.",
+                    t.later("{files} already says that.", files=FILES[edit.file]),
+                    hint=t.later("Nothing was changed."),
                 )
             return notes.added(text)
         note = self._find_note(notes, edit, before)
@@ -189,8 +196,10 @@ class MemoryFiles:
         name = FILES[edit.file]
         if not edit.old.strip():
             raise LearningError(
-                f"Which note of {name}? Give `old`, a part of its text.",
-                hint="Nothing was changed.",
+                t.later(
+                    "Which note of {name}? Give `old`, a part of its text.", name=name
+                ),
+                hint=t.later("Nothing was changed."),
             )
         found = notes.find(edit.old)
         if len(found) == 1:
@@ -199,7 +208,9 @@ class MemoryFiles:
             f"{len(found)} notes of {name} have" if found else f"No note of {name} has"
         )
         hint = f"Nothing was changed. {name} says now:\n{before or '(nothing)'}"
-        raise LearningError(f"{what} {edit.old!r} in it.", hint=hint)
+        raise LearningError(
+            t.later("{what} {old!r} in it.", what=what, old=edit.old), hint=hint
+        )
 
     def _require_text(self, name: MemoryName) -> None:
         """Rejects a file in another encoding: writing it back would lose characters."""
@@ -210,7 +221,7 @@ class MemoryFiles:
         except UnicodeDecodeError as error:
             hint = "Nothing was changed. Save it as UTF-8: hermes memory edit"
             raise LearningError(
-                f"{FILES[name]} is not UTF-8 text.", hint=hint
+                t.later("{files} is not UTF-8 text.", files=FILES[name]), hint=hint
             ) from error
 
     def _require_room(self, name: MemoryName, before: str, after: str) -> None:
@@ -218,8 +229,16 @@ class MemoryFiles:
         if len(after) <= limit or len(after) < len(before):
             return
         raise LearningError(
-            f"{FILES[name]} is full: it would have {len(after):,} characters; the limit is {limit:,}.",
-            hint=f"Nothing was changed. Merge or remove notes in the same call. It says now:\n{before}",
+            t.later(
+                "{files} is full: it would have {count:,} characters; the limit is {limit:,}.",
+                files=FILES[name],
+                count=len(after),
+                limit=limit,
+            ),
+            hint=t.later(
+                "Nothing was changed. Merge or remove notes in the same call. It says now:\n{before}",
+                before=before,
+            ),
         )
 
     def _diff(
@@ -297,7 +316,7 @@ class MemoryFiles:
             with atomic.locked(self._folder / "memories"):
                 yield
         except SettingsError as error:
-            raise LearningError(error.message, hint=error.hint) from error
+            raise LearningError(error.words, hint=error.hint_words) from error
 
     def _write(self, files: Mapping[MemoryName, str]) -> None:
         """Writes both files as one change. If a crash interrupts it, the next caller completes it."""
@@ -336,14 +355,24 @@ class MemoryFiles:
 
 def _require_fit(text: str) -> None:
     if not text:
-        raise LearningError("The note is empty.", hint="Nothing was changed.")
+        raise LearningError(
+            t.later("The note is empty."), hint=t.later("Nothing was changed.")
+        )
     if any(line.strip() == SEPARATOR for line in text.splitlines()):
         raise LearningError(
-            f"A note can't have a line that is just {SEPARATOR}.",
-            hint="Nothing was changed.",
+            t.later(
+                "A note can't have a line that is just {separator}.",
+                separator=SEPARATOR,
+            ),
+            hint=t.later("Nothing was changed."),
         )
     if why := scan(text):
         raise LearningError(
-            f"The note was not saved: it looks like an injected instruction ({why}).",
-            hint="Write facts and preferences, not instructions to an assistant.",
+            t.later(
+                "The note was not saved: it looks like an injected instruction ({why}).",
+                why=why,
+            ),
+            hint=t.later(
+                "Write facts and preferences, not instructions to an assistant."
+            ),
         )

@@ -12,6 +12,9 @@ from hermes.errors import SettingsError
 from hermes.learning.change import Change, LearningError, Provenance
 from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 Status: TypeAlias = Literal["pending", "approved", "rejected"]
 _MAX_DECIDED_PROPOSALS = 300  # decided proposals that are kept
@@ -55,7 +58,8 @@ class Proposals:
         path = self._folder / f"{name}.json"
         if not _number(name) or not path.is_file():
             raise LearningError(
-                f"There is no proposal {name!r}.", hint="See: hermes skills proposals"
+                t.later("There is no proposal {name!r}.", name=name),
+                hint=t.later("See: hermes skills proposals"),
             )
         return self._read(path)
 
@@ -73,8 +77,11 @@ class Proposals:
                 >= _MAX_OPEN_PROPOSALS
             ):
                 raise LearningError(
-                    f"{_MAX_OPEN_PROPOSALS} proposals are already pending.",
-                    hint="See: hermes skills proposals",
+                    t.later(
+                        "{max_open_proposals} proposals are already pending.",
+                        max_open_proposals=_MAX_OPEN_PROPOSALS,
+                    ),
+                    hint=t.later("See: hermes skills proposals"),
                 )
             number = max((_number(proposal.id) for proposal in known), default=0) + 1
             proposal = Proposal(
@@ -108,7 +115,7 @@ class Proposals:
             with atomic.locked(self._folder / "proposals"):
                 yield
         except SettingsError as error:
-            raise LearningError(error.message, hint=error.hint) from error
+            raise LearningError(error.words, hint=error.hint_words) from error
 
     def _write(self, proposal: Proposal) -> None:
         text = msgspec.json.format(msgspec.json.encode(proposal), indent=1).decode()
@@ -119,8 +126,8 @@ class Proposals:
             return msgspec.json.decode(path.read_bytes(), type=Proposal)
         except (OSError, msgspec.MsgspecError) as error:
             raise LearningError(
-                f"{path} can't be read ({error}).",
-                hint="Move it away; nothing else is lost.",
+                t.later("{path} can't be read ({error}).", path=path, error=error),
+                hint=t.later("Move it away; nothing else is lost."),
             ) from error
 
 

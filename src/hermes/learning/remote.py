@@ -22,6 +22,9 @@ from hermes.learning.history_repository import KEPT, HistoryGit, HistoryReposito
 from hermes.learning.memory_entries import Notes
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.redaction import mask
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.learning")
 
@@ -88,7 +91,7 @@ class LearningRemote:
                 if is_even or self._push(git):
                     return SyncReport(tuple(pulled), not is_even, tuple(conflicts))
         raise RemoteUnreachable(
-            "Other machines kept changing memory and skills.", hint=_LATER
+            t.later("Other machines kept changing memory and skills."), hint=_LATER
         )
 
     def _fetch(self, git: HistoryGit) -> str:
@@ -123,7 +126,10 @@ class LearningRemote:
     def _unreachable(self, errors: bytes) -> RemoteUnreachable:
         lines = errors.decode(errors="replace").strip().splitlines() or ["no answer"]
         return RemoteUnreachable(
-            f"The remote of memory and skills can't be reached: {mask(lines[-1])}",
+            t.later(
+                "The remote of memory and skills can't be reached: {lines}",
+                lines=mask(lines[-1]),
+            ),
             hint=_LATER,
         )
 
@@ -166,15 +172,22 @@ class LearningRemote:
             self._history.write_files(files)
         except OSError as error:
             raise LearningError(
-                f"Changes from other machines can't be written ({error.strerror}).",
-                hint="Check the folders memories and skills in the home.",
+                t.later(
+                    "Changes from other machines can't be written ({strerror}).",
+                    strerror=error.strerror,
+                ),
+                hint=t.later("Check the folders memories and skills in the home."),
             ) from error
         commit_tree(git, self._history.present(), ours, theirs, is_behind=base == ours)
         return list(files), conflicts
 
 
-_BEGIN_ANEW = "To begin a new history without it, delete the folder learning/history.git in the home."
-_LATER = "Your changes are kept here and are pushed with the next one, or by: hermes memory sync"
+_BEGIN_ANEW = t.later(
+    "To begin a new history without it, delete the folder learning/history.git in the home."
+)
+_LATER = t.later(
+    "Your changes are kept here and are pushed with the next one, or by: hermes memory sync"
+)
 
 
 def _head(git: HistoryGit) -> str:
@@ -188,15 +201,23 @@ def _require_shareable(git: HistoryGit, theirs: str) -> None:
     found = next(filter(may_be_secret, map(str.strip, names.split("\0"))), "")
     if found:
         raise LearningError(
-            f"Nothing was pushed: the history holds {found}, which may be a secret.",
+            t.later(
+                "Nothing was pushed: the history holds {found}, which may be a secret.",
+                found=found,
+            ),
             hint=_BEGIN_ANEW,
         )
     words = ("log", "-p", "-m", "--text", "--unified=0", "--no-renames", "--format=")
     path = _path_with_secret(git.run(*words, "HEAD", *since, "--"))
     if path:
         raise LearningError(
-            f"Nothing was pushed: {path} holds, or held, what looks like a password or key.",
-            hint=f"Remove it from the file. {_BEGIN_ANEW}",
+            t.later(
+                "Nothing was pushed: {path} holds, or held, what looks like a password or key.",
+                path=path,
+            ),
+            hint=t.later(
+                "Remove it from the file. {begin_anew}", begin_anew=_BEGIN_ANEW
+            ),
         )
 
 
@@ -282,13 +303,15 @@ def _checked(url: str) -> str:
     parts = urlsplit(url)
     if url.startswith("-") or "::" in url or "\n" in url:
         raise LearningError(
-            "The address in `learning.remote` is not one that git can use.",
-            hint="Use https://..., ssh://..., user@host:path or an absolute folder.",
+            t.later("The address in `learning.remote` is not one that git can use."),
+            hint=t.later(
+                "Use https://..., ssh://..., user@host:path or an absolute folder."
+            ),
         )
     if parts.password or (parts.scheme.startswith("http") and parts.username):
         raise LearningError(
-            "The address in `learning.remote` must not hold a password.",
-            hint="Use ssh with a key, or a server that knows this machine.",
+            t.later("The address in `learning.remote` must not hold a password."),
+            hint=t.later("Use ssh with a key, or a server that knows this machine."),
         )
     return url
 

@@ -12,6 +12,9 @@ import msgspec
 
 from hermes.learning.change import LearningError, text_diff
 from hermes.settings.yaml_read import parse_yaml
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 MAIN = "SKILL.md"
 MAX_BODY_CHARS = 40_000
@@ -119,7 +122,9 @@ def require_name(name: str) -> str:
     """Returns the name. Raises LearningError if it is not valid."""
     if not is_name(name):
         hint = "Use lower-case letters, digits and hyphens, at most 64."
-        raise LearningError(f"{name!r} can't be the name of a skill.", hint=hint)
+        raise LearningError(
+            t.later("{name!r} can't be the name of a skill.", name=name), hint=hint
+        )
     return name
 
 
@@ -134,8 +139,8 @@ def safe_path(path: str) -> str:
         re.fullmatch(_PART, part) and part != ".." for part in parts
     ):
         raise LearningError(
-            f"{path!r} can't be the name of a file in a skill.",
-            hint="Use a plain relative path such as scripts/run.py.",
+            t.later("{path!r} can't be the name of a file in a skill.", path=path),
+            hint=t.later("Use a plain relative path such as scripts/run.py."),
         )
     return "/".join(parts)
 
@@ -152,15 +157,18 @@ def read_files(
             continue  # .git, .DS_Store and temporary files
         if path.is_symlink():
             raise LearningError(
-                f"{name} is a link.", hint="A skill may contain only regular files."
+                t.later("{name} is a link.", name=name),
+                hint=t.later("A skill may contain only regular files."),
             )
         if not path.is_file():
             continue
         size += path.stat().st_size
         if size > most_bytes or len(found) >= most_files:
             raise LearningError(
-                f"{folder.name} is larger than a skill may be.",
-                hint=f"At most {most_files} files and 20 MB.",
+                t.later("{name} is larger than a skill may be.", name=folder.name),
+                hint=t.later(
+                    "At most {most_files} files and 20 MB.", most_files=most_files
+                ),
             )
         found[safe_path(name)] = path.read_bytes()
     return found

@@ -12,6 +12,9 @@ from hermes.learning.scan import scan
 from hermes.learning.skill import MAIN, Origin, Skill, parse, require_name
 from hermes.learning.skill_records import SkillRecord
 from hermes.primitives.files import make_private_folder
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 ARCHIVE = ".archive"
 _FRONT_MATTER_BYTES = 16_384
@@ -116,14 +119,16 @@ def restore(root: Path, name: str) -> str:
     )
     if found is None:
         raise LearningNotFound(
-            f"There is no skill {name!r} in the archive.",
-            hint="See: hermes skills list --archived",
+            t.later("There is no skill {name!r} in the archive.", name=name),
+            hint=t.later("See: hermes skills list --archived"),
         )
     target = own_folder(root, require_name(found.skill))
     if target.exists():
         raise LearningError(
-            f"A skill {found.skill} already exists.",
-            hint="Nothing was changed. Retire or rename the existing skill first.",
+            t.later("A skill {skill} already exists.", skill=found.skill),
+            hint=t.later(
+                "Nothing was changed. Retire or rename the existing skill first."
+            ),
         )
     shutil.move(root / ARCHIVE / found.name, target)
     return found.skill

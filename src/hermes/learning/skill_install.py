@@ -16,6 +16,9 @@ from hermes.learning.skill import (
 )
 from hermes.learning.skill_library import SkillLibrary
 from hermes.learning.skill_source import SkillSource
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class InstallPlan(msgspec.Struct, frozen=True):
@@ -43,14 +46,21 @@ def plan(
     require_name(name)
     if wrong := problems(files[MAIN].decode("utf-8", "replace")):
         raise LearningError(
-            f"{name} is not a valid skill: {'; '.join(wrong)}.",
-            hint="Nothing was installed.",
+            t.later(
+                "{name} is not a valid skill: {wrong}.",
+                name=name,
+                wrong="; ".join(wrong),
+            ),
+            hint=t.later("Nothing was installed."),
         )
     digest = tree_hash(files)
     if expected and not digest.startswith(expected.removeprefix("sha256:").lower()):
         raise LearningError(
-            f"These are not the expected files: their hash is sha256:{digest}.",
-            hint="Nothing was installed.",
+            t.later(
+                "These are not the expected files: their hash is sha256:{digest}.",
+                digest=digest,
+            ),
+            hint=t.later("Nothing was installed."),
         )
     before = _installed(library, name)
     return InstallPlan(
@@ -71,7 +81,12 @@ def install(
     if chosen.dangers and not despite_dangers:
         hint = "Nothing was installed. Read the files; if you are sure, install with --despite-dangers."
         raise LearningError(
-            f"{chosen.name} was not installed: {chosen.dangers[0]}.", hint=hint
+            t.later(
+                "{name} was not installed: {dangers}.",
+                name=chosen.name,
+                dangers=chosen.dangers[0],
+            ),
+            hint=hint,
         )
     return library.install(chosen.name, chosen.files, chosen.source)
 
@@ -89,14 +104,15 @@ def _choose(source: SkillSource, wanted: str) -> tuple[str, dict[str, bytes]]:
     found = source.skills()
     if not found:
         raise LearningError(
-            f"There is no SKILL.md in {source.source}.", hint="Nothing was installed."
+            t.later("There is no SKILL.md in {source}.", source=source.source),
+            hint=t.later("Nothing was installed."),
         )
     if wanted:
         if wanted not in found:
             known = ", ".join(sorted(found))
             raise LearningError(
-                f"There is no skill {wanted!r} in it.",
-                hint=f"Nothing was installed. It has: {known}",
+                t.later("There is no skill {wanted!r} in it.", wanted=wanted),
+                hint=t.later("Nothing was installed. It has: {known}", known=known),
             )
         return wanted, found[wanted]
     if MAIN in source.files:
@@ -107,8 +123,12 @@ def _choose(source: SkillSource, wanted: str) -> tuple[str, dict[str, bytes]]:
     if len(found) > 1:
         known = ", ".join(sorted(found))
         raise LearningError(
-            f"There are {len(found)} skills in it: {known}.",
-            hint="Nothing was installed. Name one with --skill.",
+            t.later(
+                "There are {count} skills in it: {known}.",
+                count=len(found),
+                known=known,
+            ),
+            hint=t.later("Nothing was installed. Name one with --skill."),
         )
     return next(iter(found.items()))
 

@@ -1,7 +1,6 @@
 """The skills of one home and those bundled with Hermes: the index, and reading and changing a skill."""
 
 import contextlib
-import difflib
 import shutil
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -43,6 +42,9 @@ from hermes.learning.skill_folders import (
 from hermes.learning.skill_records import SkillRecord, SkillRecords
 from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 BUNDLED = Path(__file__).parent / "bundled"
 STAGING = ".staging"
@@ -99,10 +101,14 @@ class SkillLibrary:
         skills = {skill.name: skill for skill in self.all()}
         if name in skills:
             return skills[name]
+        import difflib
+
         near = difflib.get_close_matches(name, list(skills), 1)
         raise LearningNotFound(
-            f"There is no skill {name!r}.",
-            hint=f"Did you mean {near[0]}?" if near else "See the list of skills.",
+            t.later("There is no skill {name!r}.", name=name),
+            hint=t.later("Did you mean {near}?", near=near[0])
+            if near
+            else t.later("See the list of skills."),
         )
 
     def index(self) -> str:
@@ -133,20 +139,30 @@ class SkillLibrary:
         skill = self.find(name)
         if not skill.offered:
             raise LearningError(
-                f"The skill {name} is not offered: {skill.problem or 'the user has disabled it'}."
+                t.later(
+                    "The skill {name} is not offered: {problem}.",
+                    name=name,
+                    problem=skill.problem or t.later("the user has disabled it"),
+                )
             )
         files = read_files(skill.folder)
         path = safe_path(file) if file else MAIN
         if path not in files:
             known = ", ".join(sorted(files))
             raise LearningError(
-                f"The skill {name} has no file {path!r}.", hint=f"It has: {known}"
+                t.later("The skill {name} has no file {path!r}.", name=name, path=path),
+                hint=t.later("It has: {known}", known=known),
             )
         text = files[path][:_MAX_SKILL_FILE_BYTES].decode("utf-8", "replace")
         if skill.origin != "bundled" and (why := scan(text)):
             raise LearningError(
-                f"{path} of the skill {name} is not shown: it seems to contain injected instructions ({why}).",
-                hint="Tell the user to run: hermes skills check",
+                t.later(
+                    "{path} of the skill {name} is not shown: it seems to contain injected instructions ({why}).",
+                    path=path,
+                    name=name,
+                    why=why,
+                ),
+                hint=t.later("Tell the user to run: hermes skills check"),
             )
         others = sorted(set(files) - {MAIN})
         about = f"read them with skill_view; commands find them in {skill.folder}"
@@ -279,8 +295,8 @@ class SkillLibrary:
         if change.retire:
             if not own_folder(self._folder, change.name).is_dir():
                 raise LearningNotFound(
-                    f"There is no skill {change.name!r} of yours.",
-                    hint="Nothing was changed.",
+                    t.later("There is no skill {name!r} of yours.", name=change.name),
+                    hint=t.later("Nothing was changed."),
                 )
             return before, {}
         start = before or self._bundled_files(change.name)
@@ -308,8 +324,14 @@ class SkillLibrary:
             if merged is not None:
                 return merged.encode()
         raise LearningError(
-            f"{file.path} of the skill {name} changed after this change was prepared.",
-            hint="Nothing was changed. Read the file again, then repeat the change.",
+            t.later(
+                "{path} of the skill {name} changed after this change was prepared.",
+                path=file.path,
+                name=name,
+            ),
+            hint=t.later(
+                "Nothing was changed. Read the file again, then repeat the change."
+            ),
         )
 
     def _diff(
@@ -338,7 +360,8 @@ class SkillLibrary:
         folder = own_folder(self._folder, name)
         if folder.is_symlink():
             raise LearningError(
-                f"The skill {name} is a link.", hint="Nothing was changed."
+                t.later("The skill {name} is a link.", name=name),
+                hint=t.later("Nothing was changed."),
             )
         if folder.is_dir():
             _put_files(
@@ -399,7 +422,7 @@ class SkillLibrary:
             with atomic.locked(self._folder / "skills"):
                 yield
         except SettingsError as error:
-            raise LearningError(error.message, hint=error.hint) from error
+            raise LearningError(error.words, hint=error.hint_words) from error
 
 
 def _put_files(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -412,24 +435,30 @@ def _put_files(folder: Path, files: Mapping[str, bytes]) -> None:
 def _require_fit(name: str, files: Mapping[str, bytes]) -> None:
     if MAIN not in files:
         raise LearningError(
-            "A skill needs its SKILL.md.",
-            hint="Nothing was changed. Retire the skill instead.",
+            t.later("A skill needs its SKILL.md."),
+            hint=t.later("Nothing was changed. Retire the skill instead."),
         )
     if wrong := problems(files[MAIN].decode("utf-8", "replace"), name):
         raise LearningError(
-            f"SKILL.md is not valid: {'; '.join(wrong)}.", hint="Nothing was changed."
+            t.later("SKILL.md is not valid: {wrong}.", wrong="; ".join(wrong)),
+            hint=t.later("Nothing was changed."),
         )
     if len(files) > _MAX_SKILL_FILES or any(
         len(data) > _MAX_SKILL_FILE_BYTES for data in files.values()
     ):
         raise LearningError(
-            f"The skill is too large: at most {_MAX_SKILL_FILES} files of {_MAX_SKILL_FILE_BYTES // 1000} kB.",
-            hint="Nothing was changed.",
+            t.later(
+                "The skill is too large: at most {max_skill_files} files of {kilobytes} kB.",
+                max_skill_files=_MAX_SKILL_FILES,
+                kilobytes=_MAX_SKILL_FILE_BYTES // 1000,
+            ),
+            hint=t.later("Nothing was changed."),
         )
     dangers = [finding for finding in scan_files(files) if finding.level == "danger"]
     if dangers:
         raise LearningError(
-            f"The skill was not saved: {dangers[0]}.", hint="Nothing was changed."
+            t.later("The skill was not saved: {dangers}.", dangers=dangers[0]),
+            hint=t.later("Nothing was changed."),
         )
 
 

@@ -11,6 +11,9 @@ from hermes.errors import SettingsError
 from hermes.learning.change import LearningError
 from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _T = TypeVar("_T")
 
@@ -103,7 +106,7 @@ class SkillRecords:
                     ).decode(),
                 )
         except SettingsError as error:
-            raise LearningError(error.message, hint=error.hint) from error
+            raise LearningError(error.words, hint=error.hint_words) from error
 
 
 def _read(path: Path, kind: type[dict[str, _T]]) -> dict[str, _T]:
@@ -113,6 +116,6 @@ def _read(path: Path, kind: type[dict[str, _T]]) -> dict[str, _T]:
         return {}
     except (OSError, msgspec.MsgspecError) as error:
         raise LearningError(
-            f"{path} can't be read ({error}).",
-            hint="Move the file away; the skills themselves are safe.",
+            t.later("{path} can't be read ({error}).", path=path, error=error),
+            hint=t.later("Move the file away; the skills themselves are safe."),
         ) from error

@@ -17,6 +17,9 @@ import msgspec
 from hermes.children.helper_programs import trusted_path
 from hermes.learning.change import LearningError
 from hermes.learning.skill import MAIN, parse, read_files, safe_path
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 MAX_SKILL_BYTES = 20_000_000
 MAX_SKILL_FILES = 500
@@ -25,7 +28,7 @@ MAX_ARCHIVE_ENTRIES = 5_000
 MAX_CLONE_BYTES = 200_000_000
 _PROTOCOLS = "https:ssh:git:file"
 _CLONE_TIMEOUT_S = 120.0
-_REFUSED = "Nothing was installed."
+_REFUSED = t.later("Nothing was installed.")
 
 
 class SkillSource(msgspec.Struct, frozen=True):
@@ -71,7 +74,8 @@ def open_skill_source(
             _below(files, below), re.sub(r"(?<=://)[^/@\s]*@", "", source)
         )  # hide a token in the address
     raise LearningError(
-        f"There is no folder, file or address {source!r}.", hint=_REFUSED
+        t.later("There is no folder, file or address {source!r}.", source=source),
+        hint=_REFUSED,
     )
 
 
@@ -80,7 +84,8 @@ def read_archive(path: Path) -> dict[str, bytes]:
     data = path.read_bytes() if path.stat().st_size <= MAX_SKILL_BYTES else b""
     if not data:
         raise LearningError(
-            f"{path.name} is empty or larger than 20 MB.", hint=_REFUSED
+            t.later("{name} is empty or larger than 20 MB.", name=path.name),
+            hint=_REFUSED,
         )
     return unpacked(data)
 
@@ -99,7 +104,7 @@ def unpacked(data: bytes) -> dict[str, bytes]:
                 or len(files) > MAX_SKILL_FILES
             ):
                 raise LearningError(
-                    "The archive unpacks to more than the limit for a skill.",
+                    t.later("The archive unpacks to more than the limit for a skill."),
                     hint=_REFUSED,
                 )
             if not plain:
@@ -108,12 +113,13 @@ def unpacked(data: bytes) -> dict[str, bytes]:
                 known.casefold() for known in files
             }:
                 raise LearningError(
-                    f"The archive contains {name!r} twice.", hint=_REFUSED
+                    t.later("The archive contains {name!r} twice.", name=name),
+                    hint=_REFUSED,
                 )
             files[plain] = content
     except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
         raise LearningError(
-            f"The archive can't be read ({error}).", hint=_REFUSED
+            t.later("The archive can't be read ({error}).", error=error), hint=_REFUSED
         ) from error
     return files
 
@@ -136,7 +142,7 @@ def _zip(data: bytes) -> Iterator[tuple[str, bytes]]:
                     yield entry.filename, _bounded(file.read(MAX_SKILL_BYTES + 1))
     except (zipfile.BadZipFile, zlib.error) as error:
         raise LearningError(
-            f"The archive is damaged ({error}).", hint=_REFUSED
+            t.later("The archive is damaged ({error}).", error=error), hint=_REFUSED
         ) from error
 
 
@@ -161,7 +167,10 @@ def _tar(data: bytes) -> Iterator[tuple[str, bytes]]:
                 )
     except (tarfile.TarError, zlib.error, lzma.LZMAError) as error:
         raise LearningError(
-            f"The archive is damaged or of an unknown kind ({error}).", hint=_REFUSED
+            t.later(
+                "The archive is damaged or of an unknown kind ({error}).", error=error
+            ),
+            hint=_REFUSED,
         ) from error
 
 
@@ -181,7 +190,8 @@ def _uncompressed(data: bytes) -> bytes:
         plain = file.read(MAX_UNPACKED_BYTES + 1)
     if len(plain) > MAX_UNPACKED_BYTES:
         raise LearningError(
-            "The archive unpacks to more than the limit for a skill.", hint=_REFUSED
+            t.later("The archive unpacks to more than the limit for a skill."),
+            hint=_REFUSED,
         )
     return plain
 
@@ -189,7 +199,8 @@ def _uncompressed(data: bytes) -> bytes:
 def _bounded(data: bytes) -> bytes:
     if len(data) > MAX_SKILL_BYTES:
         raise LearningError(
-            "The archive unpacks to more than the limit for a skill.", hint=_REFUSED
+            t.later("The archive unpacks to more than the limit for a skill."),
+            hint=_REFUSED,
         )
     return data
 
@@ -205,7 +216,10 @@ def _plain(name: str) -> str:
         or "\0" in name
     ):
         raise LearningError(
-            f"The archive holds a path that leads outside: {name!r}.", hint=_REFUSED
+            t.later(
+                "The archive holds a path that leads outside: {name!r}.", name=name
+            ),
+            hint=_REFUSED,
         )
     parts = PurePosixPath(name).parts
     if not parts or any(part.startswith(".") or part == "__MACOSX" for part in parts):
@@ -215,7 +229,8 @@ def _plain(name: str) -> str:
 
 def _special(name: str) -> LearningError:
     return LearningError(
-        f"The archive holds a link or a device: {name!r}.", hint=_REFUSED
+        t.later("The archive holds a link or a device: {name!r}.", name=name),
+        hint=_REFUSED,
     )
 
 
@@ -238,7 +253,8 @@ def _below(files: dict[str, bytes], folder: str) -> dict[str, bytes]:
     }
     if not inside:
         raise LearningError(
-            f"There is no folder {folder!r} in the repository.", hint=_REFUSED
+            t.later("There is no folder {folder!r} in the repository.", folder=folder),
+            hint=_REFUSED,
         )
     return inside
 
@@ -249,10 +265,12 @@ def _clone(address: str, git: str, environment: Mapping[str, str]) -> dict[str, 
     """
     if not git:
         raise LearningError(
-            "The address needs git, which is not installed.", hint=_REFUSED
+            t.later("The address needs git, which is not installed."), hint=_REFUSED
         )
     if address.startswith("-") or "::" in address:
-        raise LearningError(f"{address!r} is not an address.", hint=_REFUSED)
+        raise LearningError(
+            t.later("{address!r} is not an address.", address=address), hint=_REFUSED
+        )
     with tempfile.TemporaryDirectory(prefix="hermes-skill-") as folder:
         around = {
             name: environment[name]
@@ -296,7 +314,8 @@ def _clone(address: str, git: str, environment: Mapping[str, str]) -> dict[str, 
         )
         if tree.stat().st_size > MAX_UNPACKED_BYTES:
             raise LearningError(
-                "The repository is larger than the limit for a skill.", hint=_REFUSED
+                t.later("The repository is larger than the limit for a skill."),
+                hint=_REFUSED,
             )
         data = tree.read_bytes()
     return unpacked(data)
@@ -322,12 +341,19 @@ def _git(command: list[str], environment: Mapping[str, str]) -> bytes:
         )
     except subprocess.TimeoutExpired as error:
         raise LearningError(
-            f"git took longer than {_CLONE_TIMEOUT_S:.0f} seconds.", hint=_REFUSED
+            t.later(
+                "git took longer than {clone_timeout_s:.0f} seconds.",
+                clone_timeout_s=_CLONE_TIMEOUT_S,
+            ),
+            hint=_REFUSED,
         ) from error
     if done.returncode:
         said = done.stderr.decode(errors="backslashreplace").strip().splitlines()
         raise LearningError(
-            f"git could not fetch it: {said[-1] if said else done.returncode}",
+            t.later(
+                "git could not fetch it: {reason}",
+                reason=said[-1] if said else done.returncode,
+            ),
             hint=_REFUSED,
         )
     return done.stdout

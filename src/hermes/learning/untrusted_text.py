@@ -6,7 +6,7 @@ Hermes remembers.
 
 from collections.abc import Iterable
 
-from hermes.core.calls import FENCE
+from hermes.core.fence import FENCE
 from hermes.learning.scan import scan
 from hermes.primitives.recent import RecentDict
 from hermes.schema.event_base import Event

@@ -29,6 +29,9 @@ from hermes.mcp.server_limits import NotificationFilter
 from hermes.mcp.server_prompts import prompt_listing
 from hermes.mcp.stdio_server import ServerChild
 from hermes.settings.sections import McpToolSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.mcp.http_server import LimitedTransport
@@ -118,8 +121,11 @@ class McpConnection:
                 return await self.tools()
         except TimeoutError:
             failure = ServerFailed(
-                f"it did not answer within {self._address.connect_timeout:g} s",
-                hint="If it is only slow to start, raise its connect_timeout.",
+                t.later(
+                    "it did not answer within {connect_timeout:g} s",
+                    connect_timeout=self._address.connect_timeout,
+                ),
+                hint=t.later("If it is only slow to start, raise its connect_timeout."),
             )
             await self.close(failure)
             raise failure from None
@@ -192,7 +198,7 @@ class McpConnection:
 
     async def _request(self, ask: "Callable[[Peer], Awaitable[_T]]") -> _T:
         if self._peer is None or self._task.done():
-            raise self.failure or ServerFailed("it has ended")
+            raise self.failure or ServerFailed(t.later("it has ended"))
         try:
             return await ask(self._peer)
         except ConnectionClosed as closed:
@@ -203,7 +209,7 @@ class McpConnection:
                 else _SERVER_CLOSE_TIMEOUT_S,
             )
             if self._task.done():
-                raise self.failure or ServerFailed("it has ended") from closed
+                raise self.failure or ServerFailed(t.later("it has ended")) from closed
             raise ServerRefused(str(closed)) from closed  # only this request has failed
         except ServerRefused as refused:
             if self._transport is not None and self._transport.refusal in _OVER:
@@ -234,7 +240,7 @@ class McpConnection:
             self._closing.set()
             if not self._ready.done():
                 self._ready.set_exception(
-                    self.failure or ServerFailed("it was stopped")
+                    self.failure or ServerFailed(t.later("it was stopped"))
                 )
                 self._ready.exception()  # it may be that nobody waits for it any more
             self._on_end(self)
@@ -286,14 +292,17 @@ class McpConnection:
                 return self._refused(error)
             if type(error).__module__.startswith("httpx2"):
                 return ServerFailed(
-                    "it can't be reached",
-                    hint="Check its url, and the network.",
+                    t.later("it can't be reached"),
+                    hint=t.later("Check its url, and the network."),
                     said=self._safe(error),
                 )
         if any(isinstance(error, ConnectionClosed) for error in errors):
             return self._exit_failure()
         return ServerFailed(
-            f"something unexpected went wrong ({type(errors[0]).__name__})",
+            t.later(
+                "something unexpected went wrong ({name})",
+                name=type(errors[0]).__name__,
+            ),
             said=self._safe(errors[0]),
         )
 
@@ -303,12 +312,12 @@ class McpConnection:
                 "hermes.mcp.http_server"
             ).refusal_words(self._transport.refusal, self._address.name)
             return ServerFailed(words, hint=hint)
-        return ServerFailed("it refused", said=self._safe(refused))
+        return ServerFailed(t.later("it refused"), said=self._safe(refused))
 
     def _exit_failure(self) -> ServerFailed:
         """Describes how a server ended by itself, with its last words."""
         if self._child is None:
-            return ServerFailed("it closed the connection")
+            return ServerFailed(t.later("it closed the connection"))
         code = self._child.return_code
         words = self._safe(self._child.last_words())
         how = "it closed its output"
@@ -342,6 +351,6 @@ def _protocol() -> ModuleType:
         return importlib.import_module("hermes.mcp.protocol")
     except ImportError as error:
         raise ServerFailed(
-            "the MCP library is not installed",
+            t.later("the MCP library is not installed"),
             hint=install_hint("mcp"),
         ) from error

@@ -12,6 +12,9 @@ from hermes.errors import SettingsError
 from hermes.settings import Secrets
 from hermes.settings.redaction import has_credentials
 from hermes.settings.secrets import is_secret_name
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _SECRET_HEADERS = frozenset(
@@ -40,7 +43,8 @@ class Values:
         value = self._environment.get(name) or default
         if value is None:
             raise SettingsError(
-                f"{name} is not set.", hint=f"Store it with: hermes config set {name}"
+                t.later("{name} is not set.", name=name),
+                hint=t.later("Store it with: hermes config set {name}", name=name),
             )
         return value
 

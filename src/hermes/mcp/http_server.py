@@ -11,6 +11,9 @@ from mcp.client.streamable_http import streamable_http_client
 from hermes import __version__
 from hermes.mcp.safe_text import ServerFailed
 from hermes.mcp.stdio_server import MAX_MESSAGE_BYTES
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.mcp.server_config import LoginSource
@@ -78,7 +81,9 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
         kind = response.headers.get("content-type", "").lower()
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
-            raise ServerFailed("it sends compressed answers, whose size can't be known")
+            raise ServerFailed(
+                t.later("it sends compressed answers, whose size can't be known")
+            )
         if request.method == "POST":
             self.refusal = response.status_code if response.status_code >= 400 else 0
         if not kind.startswith("text/event-stream"):  # events are bounded one by one
@@ -131,12 +136,13 @@ def require_safe(url: str, headers: Mapping[str, str]) -> None:
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ServerFailed(
-            "its url is not usable", hint="A url looks like https://example.org/mcp."
+            t.later("its url is not usable"),
+            hint=t.later("A url looks like https://example.org/mcp."),
         )
     if parts.scheme == "http" and headers and parts.hostname not in LOOPBACK_HOSTS:
         raise ServerFailed(
-            "its headers would be sent unencrypted",
-            hint="Use https://, or leave out the headers.",
+            t.later("its headers would be sent unencrypted"),
+            hint=t.later("Use https://, or leave out the headers."),
         )
 
 

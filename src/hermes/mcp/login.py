@@ -10,6 +10,9 @@ from hermes.mcp.safe_text import ServerFailed
 from hermes.primitives.tasks import cancel_and_wait
 from hermes.settings import Home
 from hermes.settings.sections import McpServerSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.oauth.loopback import LoopbackListener
@@ -25,8 +28,10 @@ class ServerSignIn:
     def __init__(self, name: str, settings: McpServerSettings, home: Home) -> None:
         if not settings.url:
             raise ServerFailed(
-                "it is a program on this machine, which has no login",
-                hint="Give it a key as a variable: hermes mcp add NAME --env KEY -- COMMAND",
+                t.later("it is a program on this machine, which has no login"),
+                hint=t.later(
+                    "Give it a key as a variable: hermes mcp add NAME --env KEY -- COMMAND"
+                ),
             )
         self._name = name
         self._url = settings.url
@@ -44,7 +49,10 @@ class ServerSignIn:
         pending = self._store.pending(self._name)
         if pending is None or pending.url != self._url:
             raise ServerFailed(
-                "no login was begun", hint=f"Begin: {login_command(self._name)}"
+                t.later("no login was begun"),
+                hint=t.later(
+                    "Begin: {login_command}", login_command=login_command(self._name)
+                ),
             )
         oauth = await asyncio.to_thread(importlib.import_module, "hermes.mcp.oauth")
         login = await oauth.finish(pending, address)
@@ -64,8 +72,11 @@ class ServerSignIn:
                     return await self.finish(await _first(listener, pasted))
             except TimeoutError:
                 raise ServerFailed(
-                    "nobody signed in within ten minutes",
-                    hint=f"Try again: {login_command(self._name)}",
+                    t.later("nobody signed in within ten minutes"),
+                    hint=t.later(
+                        "Try again: {login_command}",
+                        login_command=login_command(self._name),
+                    ),
                 ) from None
 
 

@@ -9,6 +9,9 @@ import msgspec
 from hermes.mcp import oauth
 from hermes.mcp.logins import LoginStore, ServerLogin, login_command, unix_now
 from hermes.mcp.safe_text import ServerFailed
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 OnEnded: TypeAlias = Callable[[str], None]
 """Is told why a login ended, once."""
@@ -43,7 +46,7 @@ class LoginAuth(httpx2.Auth):
     def _login(self) -> ServerLogin:
         login = self._store.of(self._server, self._url)
         if login is None:
-            raise ServerFailed("you are not signed in", hint=self._hint())
+            raise ServerFailed(t.later("you are not signed in"), hint=self._hint())
         if login.ended:
             raise ServerFailed(login.ended, hint=self._hint())
         return login

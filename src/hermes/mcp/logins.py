@@ -16,6 +16,9 @@ from hermes.mcp.safe_text import ServerFailed
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import make_private_folder
 from hermes.settings import Home, atomic
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 EXPIRY_MARGIN_S = 60.0
 """A token that ends within this time is refreshed; clocks differ."""
@@ -126,7 +129,9 @@ class LoginStore:
         with lock:
             if not await lock.acquire_async(_REFRESH_LOCK_TIMEOUT_S):
                 raise ServerFailed(
-                    "another process has been refreshing its login for a minute"
+                    t.later(
+                        "another process has been refreshing its login for a minute"
+                    )
                 )
             yield
 
@@ -150,8 +155,14 @@ class LoginStore:
             return _LoginFile()
         except (OSError, msgspec.MsgspecError) as error:
             raise SettingsError(
-                f"{self.path} can't be read ({type(error).__name__}).",
-                hint="It holds your logins at MCP servers. Move it away, and sign in again: hermes mcp login NAME",
+                t.later(
+                    "{path} can't be read ({name}).",
+                    path=self.path,
+                    name=type(error).__name__,
+                ),
+                hint=t.later(
+                    "It holds your logins at MCP servers. Move it away, and sign in again: hermes mcp login NAME"
+                ),
             ) from error
 
 

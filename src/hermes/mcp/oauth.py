@@ -29,6 +29,9 @@ from hermes.mcp.http_server import LOOPBACK_HOSTS, LimitedTransport
 from hermes.mcp.logins import OAuthClient, PendingLogin, ServerLogin, unix_now
 from hermes.mcp.safe_text import ServerFailed, one_line
 from hermes.oauth.pkce import Pkce
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _MAX_ANSWER_BYTES = 1024 * 1024
 _TIMEOUT_S = 30.0
@@ -73,12 +76,12 @@ async def begin(
             registered = await _register(client, found, redirect_uri)
         except (OAuthFlowError, ValidationError) as error:
             raise ServerFailed(
-                "its sign-in does not work as the protocol asks",
+                t.later("its sign-in does not work as the protocol asks"),
                 said=one_line(str(error), 200),
             ) from error
         except httpx2.HTTPError as error:
             raise ServerFailed(
-                "its sign-in can't be reached", said=one_line(str(error), 200)
+                t.later("its sign-in can't be reached"), said=one_line(str(error), 200)
             ) from error
     metadata = found.metadata
     pending = PendingLogin(
@@ -106,17 +109,22 @@ async def finish(pending: PendingLogin, address: str) -> ServerLogin:
         given.get("state", "").encode(), pending.state.encode()
     ):
         raise ServerFailed(
-            "the address does not belong to this login",
-            hint="Copy the whole address from the browser, beginning with http://127.0.0.1.",
+            t.later("the address does not belong to this login"),
+            hint=t.later(
+                "Copy the whole address from the browser, beginning with http://127.0.0.1."
+            ),
         )
     if said := given.get("error"):
         about = one_line(given.get("error_description", ""), 200)
-        raise ServerFailed(f"signing in was refused ({one_line(said, 60)})", said=about)
+        raise ServerFailed(
+            t.later("signing in was refused ({one_line})", one_line=one_line(said, 60)),
+            said=about,
+        )
     issuer = given.get("iss", "")
     if issuer != pending.issuer and (issuer or pending.requires_issuer):
-        raise ServerFailed("the answer came from another authorization server")
+        raise ServerFailed(t.later("the answer came from another authorization server"))
     if not given.get("code"):
-        raise ServerFailed("the address has no code")
+        raise ServerFailed(t.later("the address has no code"))
     form = {
         "grant_type": "authorization_code",
         "code": given["code"],
@@ -140,7 +148,7 @@ async def finish(pending: PendingLogin, address: str) -> ServerLogin:
 async def refresh(login: ServerLogin) -> ServerLogin:
     """Returns the login with a new token. Raises LoginEnded if the person has to sign in again, else ServerFailed."""
     if not login.refresh_token:
-        raise LoginEnded("your login has expired")
+        raise LoginEnded(t.later("your login has expired"))
     form = {
         "grant_type": "refresh_token",
         "refresh_token": login.refresh_token,
@@ -185,7 +193,10 @@ async def _discover(client: httpx2.AsyncClient, url: str) -> Discovered:
             requested_resource=resource, configured_resource=said
         ):
             raise ServerFailed(
-                f"it asks for a token for something else ({one_line(said)})"
+                t.later(
+                    "it asks for a token for something else ({one_line})",
+                    one_line=one_line(said),
+                )
             )
         resource, authority = said, str(resource_metadata.authorization_servers[0])
     metadata = await _server_metadata(client, url, authority)
@@ -226,14 +237,20 @@ async def _server_metadata(
         if authority is not None and not utils.issuers_match(
             str(metadata.issuer), authority
         ):
-            raise ServerFailed("its authorization server calls itself something else")
+            raise ServerFailed(
+                t.later("its authorization server calls itself something else")
+            )
         methods = metadata.code_challenge_methods_supported
         if methods is not None and "S256" not in methods:
-            raise ServerFailed("its authorization server does not know PKCE (S256)")
+            raise ServerFailed(
+                t.later("its authorization server does not know PKCE (S256)")
+            )
         return metadata
     raise ServerFailed(
-        "it does not say how to sign in",
-        hint="If it accepts a token, put it into its headers: see the guide on MCP servers.",
+        t.later("it does not say how to sign in"),
+        hint=t.later(
+            "If it accepts a token, put it into its headers: see the guide on MCP servers."
+        ),
     )
 
 
@@ -242,8 +259,10 @@ async def _register(
 ) -> OAuthClient:
     if found.metadata.registration_endpoint is None:
         raise ServerFailed(
-            "its authorization server does not let programs register themselves",
-            hint="Ask its operator for a token, and put it into its headers.",
+            t.later(
+                "its authorization server does not let programs register themselves"
+            ),
+            hint=t.later("Ask its operator for a token, and put it into its headers."),
         )
     wanted = OAuthClientMetadata.model_validate(
         {
@@ -281,16 +300,18 @@ async def _token(
             body = await response.aread()
     except httpx2.HTTPError as error:
         raise ServerFailed(
-            "its sign-in can't be reached", said=one_line(str(error), 200)
+            t.later("its sign-in can't be reached"), said=one_line(str(error), 200)
         ) from error
     if response.status_code >= 400:
         _refused(response.status_code, body)
     try:
         answer = msgspec.json.decode(body, type=TokenAnswer)
     except msgspec.MsgspecError as error:
-        raise ServerFailed("its authorization server sent no token") from error
+        raise ServerFailed(t.later("its authorization server sent no token")) from error
     if answer.token_type.lower() != "bearer" or not answer.access_token:
-        raise ServerFailed("its authorization server sent a token of an unknown kind")
+        raise ServerFailed(
+            t.later("its authorization server sent a token of an unknown kind")
+        )
     return answer
 
 
@@ -302,10 +323,14 @@ def _refused(status: int, body: bytes) -> NoReturn:
     words = one_line(said.error_description or said.error, 200)
     if status in {408, 425, 429} or status >= 500:
         raise ServerFailed(
-            f"its authorization server can't answer now ({status})", said=words
+            t.later(
+                "its authorization server can't answer now ({status})", status=status
+            ),
+            said=words,
         )
     raise LoginEnded(
-        f"its authorization server refused the login ({status})", said=words
+        t.later("its authorization server refused the login ({status})", status=status),
+        said=words,
     )
 
 
@@ -347,7 +372,10 @@ def _require_secure(address: str) -> None:
     is_local = parts.scheme == "http" and parts.hostname in LOOPBACK_HOSTS
     if parts.scheme != "https" and not is_local:
         raise ServerFailed(
-            f"its sign-in uses an address without encryption ({one_line(address, 100)})"
+            t.later(
+                "its sign-in uses an address without encryption ({one_line})",
+                one_line=one_line(address, 100),
+            )
         )
     if parts.username or parts.password:
-        raise ServerFailed("its sign-in uses an address with a password in it")
+        raise ServerFailed(t.later("its sign-in uses an address with a password in it"))

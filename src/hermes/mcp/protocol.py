@@ -24,6 +24,9 @@ from hermes.mcp.definitions import RawTool
 from hermes.mcp.safe_text import ConnectionClosed, ServerFailed, ServerRefused
 from hermes.mcp.server_limits import NotificationFilter
 from hermes.mcp.stdio_server import ServerChild
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.mcp.connection import PeerHandlers
@@ -220,7 +223,7 @@ async def _initialize(session: ClientSession) -> None:
             raise refusal from None
     except RuntimeError as error:
         raise ServerFailed(
-            f"it speaks another version of the protocol ({error})"
+            t.later("it speaks another version of the protocol ({error})", error=error)
         ) from error
 
 
@@ -269,7 +272,7 @@ async def over_pipes(
                 noise = noise + 1 if message is None else 0
                 if noise > _MAX_NOISE_LINES:
                     raise ServerFailed(
-                        "it does not speak MCP: its output is something else"
+                        t.later("it does not speak MCP: its output is something else")
                     )
                 if isinstance(message, SessionMessage):
                     await into.send(message)

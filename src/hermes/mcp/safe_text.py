@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from hermes.errors import HermesError
+from hermes.errors import HermesError, Words, translated
 
 _SEQUENCES = re.compile(
     r"\x1b\[[0-?]{0,100}[ -/]{0,10}[@-~]|\x1b[\]PX^_][^\x07\x1b]{0,4000}(?:\x07|\x1b\\)|\x1b[ -/]{0,10}[0-~]"
@@ -57,14 +57,24 @@ class ServerFailed(HermesError):
     `said` holds the server's own words. The user may see them; a model would take them for ours.
     """
 
-    def __init__(self, message: str, *, hint: str = "", said: str = "") -> None:
+    def __init__(
+        self, message: str | Words, *, hint: str | Words = "", said: str = ""
+    ) -> None:
         super().__init__(message, hint=hint)
         self.said = said
 
     @property
     def full(self) -> str:
         """The message with the server's own words."""
-        return f"{self.message}: {self.said}" if self.said else self.message
+        return self._with_said(self.message)
+
+    @property
+    def full_shown(self) -> str:
+        """The same in the reader's language."""
+        return self._with_said(translated(self.words))
+
+    def _with_said(self, message: str) -> str:
+        return f"{message}: {self.said}" if self.said else message
 
 
 class ServerRefused(Exception):

@@ -29,6 +29,9 @@ from hermes.primitives.backoff import delay_s
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings.sections import McpServerSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _MAX_RETRY_DELAY_S = 60.0
 _MAX_LOG_CHARACTERS = 500
@@ -156,7 +159,11 @@ class McpServer:
             wait = self._retry_at - self._context.now()
             if wait > 0 and self._failure is not None:
                 raise ServerFailed(
-                    f"{self._failure.message}; the next attempt is in {wait:.0f} s",
+                    t.later(
+                        "{message}; the next attempt is in {wait:.0f} s",
+                        message=self._failure.message,
+                        wait=wait,
+                    ),
                     hint=self._failure.hint,
                 )
             self._opening = asyncio.get_running_loop().create_task(self._open())
@@ -253,8 +260,14 @@ class McpServer:
         offered = self._listing.prompts if self._listing else {}
         if not self.settings.enabled or name not in offered:
             raise UsageError(
-                f"The MCP server {self.name} has no prompt {name}.",
-                hint=f"It has: {', '.join(offered)}" if offered else "",
+                t.later(
+                    "The MCP server {name} has no prompt {prompt}.",
+                    name=self.name,
+                    prompt=name,
+                ),
+                hint=t.later("It has: {offered}", offered=", ".join(offered))
+                if offered
+                else "",
             )
         arguments = prompt_arguments(offered[name], words)
         try:
@@ -263,7 +276,9 @@ class McpServer:
                 messages = await connection.prompt(name, arguments)
         except ServerRefused as refused:
             why = self._redact(one_line(str(refused)))
-            raise UsageError(f"The MCP server {self.name} refused: {why}") from refused
+            raise UsageError(
+                t.later("The MCP server {name} refused: {why}", name=self.name, why=why)
+            ) from refused
         except (ServerFailed, TimeoutError) as failure:
             raise self._unusable(failure) from failure
         self._wait_for_calls()
@@ -272,8 +287,13 @@ class McpServer:
         text = reading.result({"content": blocks}).text
         if found := self._context.reports.scan(text):
             raise Refused(
-                f"The prompt {name} of the MCP server {self.name} looks like an attack: {one_line(found, 120)}.",
-                hint="Nothing was sent.",
+                t.later(
+                    "The prompt {prompt} of the MCP server {name} looks like an attack: {found}.",
+                    prompt=name,
+                    name=self.name,
+                    found=one_line(found, 120),
+                ),
+                hint=t.later("Nothing was sent."),
             )
         return text
 
@@ -381,7 +401,9 @@ class McpServer:
         self._timeouts += 1
         if self._timeouts >= 2:
             self._timeouts = 0
-            await connection.close(ServerFailed("it stopped answering and was ended"))
+            await connection.close(
+                ServerFailed(t.later("it stopped answering and was ended"))
+            )
 
     def _ended(self, connection: McpConnection) -> None:
         """Handles the end of a connection. A newer one may exist by now."""

@@ -18,6 +18,9 @@ from hermes.mcp.definitions import Definition, Listing
 from hermes.primitives.files import make_private_folder, replace_file
 from hermes.settings import Home, atomic
 from hermes.settings.sections import McpServerSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.mcp")
 
@@ -164,8 +167,10 @@ class ToolPins:
             return Pinned()
         except (OSError, msgspec.MsgspecError) as error:
             raise SettingsError(
-                f"{self.path} can't be read ({error}).",
-                hint="It says which tools you have accepted. Restore it, or move it away to accept what is there now.",
+                t.later("{path} can't be read ({error}).", path=self.path, error=error),
+                hint=t.later(
+                    "It says which tools you have accepted. Restore it, or move it away to accept what is there now."
+                ),
             ) from error
 
 

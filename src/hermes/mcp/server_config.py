@@ -17,6 +17,9 @@ from hermes.mcp.server_cache import Listings, ToolPins
 from hermes.mcp.stdio_server import ServerLaunch
 from hermes.settings import Home, Secrets
 from hermes.settings.sections import McpServerSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 ServerState: TypeAlias = Literal["off", "idle", "connecting", "connected", "failed"]
 
@@ -97,7 +100,8 @@ class ServerAddress(msgspec.Struct, frozen=True):
 def bad_name() -> ServerFailed:
     """The failure of a server whose name can't be a part of tool and file names."""
     return ServerFailed(
-        "its name can't be used", hint="Use letters, digits, - and _, at most 32."
+        t.later("its name can't be used"),
+        hint=t.later("Use letters, digits, - and _, at most 32."),
     )
 
 
@@ -109,8 +113,8 @@ def address_of(
         raise bad_name()
     if bool(settings.command) == bool(settings.url):
         raise ServerFailed(
-            "it needs either a command or a url",
-            hint="Correct it with: hermes config edit",
+            t.later("it needs either a command or a url"),
+            hint=t.later("Correct it with: hermes config edit"),
         )
     values = Values(context.secrets, context.environment)
     env = {key: values.filled(value) for key, value in settings.env.items()}

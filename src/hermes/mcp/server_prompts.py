@@ -9,6 +9,9 @@ import msgspec
 
 from hermes.errors import UsageError
 from hermes.mcp.safe_text import one_line
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 MAX_PROMPTS = 128
 _PROMPT = re.compile(r"[A-Za-z0-9_./-]{1,96}")
@@ -90,7 +93,9 @@ def prompt_arguments(definition: PromptDefinition, words: str) -> dict[str, str]
         elif names:
             given[names[-1]] += f" {word}"
         else:
-            raise UsageError(f"The prompt {definition.name} takes no arguments.")
+            raise UsageError(
+                t.later("The prompt {name} takes no arguments.", name=definition.name)
+            )
     missing = [
         one.name
         for one in definition.arguments
@@ -98,7 +103,11 @@ def prompt_arguments(definition: PromptDefinition, words: str) -> dict[str, str]
     ]
     if missing:
         raise UsageError(
-            f"The prompt {definition.name} needs: {', '.join(missing)}.",
+            t.later(
+                "The prompt {name} needs: {missing}.",
+                name=definition.name,
+                missing=", ".join(missing),
+            ),
             hint=f"{definition.name} {definition.usage}",
         )
     return given

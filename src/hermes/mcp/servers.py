@@ -23,6 +23,9 @@ from hermes.mcp.server_prompts import PromptDefinition
 from hermes.schema.tool_spec import ToolResult, ToolSpec
 from hermes.settings import Home, Secrets
 from hermes.settings.sections import McpServerSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 PREPARE_TIMEOUT_S = 4.0
 """How long a new session waits for servers that were never asked before. Later ones join the next session."""
@@ -203,7 +206,8 @@ class McpServers:
         server = self._servers.get(name)
         if server is None:
             raise SettingsError(
-                f"There is no MCP server {name!r}.", hint="See: hermes mcp list"
+                t.later("There is no MCP server {name!r}.", name=name),
+                hint=t.later("See: hermes mcp list"),
             )
         await load()
         began = time.perf_counter()
@@ -211,7 +215,9 @@ class McpServers:
             connection = await server.connected()
             listing = await connection.tools()
         except ServerRefused as refused:
-            raise ServerFailed("it refused", said=one_line(str(refused))) from refused
+            raise ServerFailed(
+                t.later("it refused"), said=one_line(str(refused))
+            ) from refused
         seconds = time.perf_counter() - began
         if accept:
             server.accept()

@@ -12,6 +12,9 @@ from hermes.children.helper_programs import find_program, skipped_program
 from hermes.children.piped_child import READ_BYTES, PipedChild
 from hermes.mcp.safe_text import ServerFailed, plain
 from hermes.primitives.files import make_private_folder, open_private
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 _MAX_LOG_BYTES = 256 * 1024
@@ -75,11 +78,13 @@ class ServerChild:
         program = find_program(launch.command, launch.environment)
         if program is None:
             raise ServerFailed(
-                f"there is no program {launch.command!r}", hint=_how_to_get(launch)
+                t.later("there is no program {command!r}", command=launch.command),
+                hint=_how_to_get(launch),
             )
         if not launch.cwd.is_dir():
             raise ServerFailed(
-                f"there is no folder {launch.cwd}", hint="Correct its `cwd`."
+                t.later("there is no folder {cwd}", cwd=launch.cwd),
+                hint=t.later("Correct its `cwd`."),
             )
         log = BoundedLog(launch.log)
         try:
@@ -90,7 +95,9 @@ class ServerChild:
                 on_stderr=log.write,
             )
         except (OSError, ValueError) as error:
-            raise ServerFailed(f"it can't be started ({error})") from error
+            raise ServerFailed(
+                t.later("it can't be started ({error})", error=error)
+            ) from error
         return cls(child, log)
 
     @property
@@ -113,7 +120,10 @@ class ServerChild:
                 waiting[:] = line
             if len(waiting) > MAX_MESSAGE_BYTES:
                 raise ServerFailed(
-                    f"it sent a message of more than {MAX_MESSAGE_BYTES // 2**20} MiB"
+                    t.later(
+                        "it sent a message of more than {megabytes} MiB",
+                        megabytes=MAX_MESSAGE_BYTES // 2**20,
+                    )
                 )
             await asyncio.sleep(0)  # a server that never pauses must not block the loop
 

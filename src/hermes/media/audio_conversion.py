@@ -13,8 +13,11 @@ from hermes.installation import install_hint
 from hermes.media.audio import Audio, AudioFormat, audio_format
 from hermes.media.audio_child import ChildAudio, ChildProblem, ChildTranscript
 from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.text.translation import translator
 from hermes.tools.sandbox.confined_run import ConfinedProgram, run_confined
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
+
+t = translator(__name__)
 
 _MAX_OUTPUT_BYTES = 400 * 1024**2
 _CONVERSION_TIMEOUT_S = 300.0
@@ -52,7 +55,7 @@ def _convert(path: Path, wanted: AudioFormat, environment: Mapping[str, str]) ->
     if not isinstance(result, ChildAudio) or audio_format(result.data) != wanted:
         raise MediaError(
             MediaErrorKind.NOT_SUPPORTED,
-            f"The sound can't be converted to {wanted}.",
+            t.later("The sound can't be converted to {wanted}.", wanted=wanted),
             sense=_SENSE,
         )
     return result.data
@@ -84,9 +87,9 @@ def run_audio_child(
     except msgspec.MsgspecError:
         raise MediaError(
             MediaErrorKind.NOT_SUPPORTED,
-            f"{path.name} can't be read: its reader stopped.",
+            t.later("{name} can't be read: its reader stopped.", name=path.name),
             sense=sense,
-            hint="The recording is too long, or damaged.",
+            hint=t.later("The recording is too long, or damaged."),
         ) from None
     if isinstance(result, ChildProblem):
         kind = (
@@ -96,7 +99,11 @@ def run_audio_child(
         )
         raise MediaError(
             kind,
-            f"{path.name} can't be read: {result.message}.",
+            t.later(
+                "{name} can't be read: {message}.",
+                name=path.name,
+                message=result.message,
+            ),
             sense=sense,
             hint=install_hint("voice") if result.package else _UNREADABLE_HINT,
         )
@@ -109,6 +116,6 @@ def _run(program: ConfinedProgram, file: BinaryIO, folder: Path, sense: str) -> 
     except OSError as error:
         raise MediaError(
             MediaErrorKind.NOT_SUPPORTED,
-            f"The audio converter could not start: {error}.",
+            t.later("The audio converter could not start: {error}.", error=error),
             sense=sense,
         ) from error

@@ -20,6 +20,9 @@ from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_in import SENSE as SPEECH_IN
 from hermes.media.speech_in import Transcript
 from hermes.media.speech_out import SENSE as SPEECH_OUT
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     import httpx2
@@ -120,9 +123,9 @@ def _openai(deps: SpeechDeps, url: str, sense: str) -> AudioService:
     if not key and not url:
         raise MediaError(
             MediaErrorKind.NOT_CONFIGURED,
-            "OpenAI needs a key.",
+            t.later("OpenAI needs a key."),
             sense=sense,
-            hint="Store it with: hermes config set VOICE_API_KEY",
+            hint=t.later("Store it with: hermes config set VOICE_API_KEY"),
         )
     headers = {"authorization": f"Bearer {key}"} if key else {}
     return AudioService((url or _OPENAI).rstrip("/"), headers, sense)
@@ -171,7 +174,10 @@ class OpenAITranscriber:
         except msgspec.MsgspecError as error:
             raise MediaError(
                 MediaErrorKind.NETWORK,
-                f"{self._service.host} sent an answer that is not a transcript.",
+                t.later(
+                    "{host} sent an answer that is not a transcript.",
+                    host=self._service.host,
+                ),
                 sense=SPEECH_IN,
             ) from error
         return Transcript(text=read.text, language=read.language)
@@ -214,9 +220,9 @@ class ElevenLabsSpeaker:
         if not key:
             raise MediaError(
                 MediaErrorKind.NOT_CONFIGURED,
-                "ElevenLabs needs a key.",
+                t.later("ElevenLabs needs a key."),
                 sense=SPEECH_OUT,
-                hint="Store it with: hermes config set ELEVENLABS_API_KEY",
+                hint=t.later("Store it with: hermes config set ELEVENLABS_API_KEY"),
             )
         self._options = deps.settings.speech
         self._voice = deps.settings.voice or _DEFAULT_ELEVENLABS_VOICE
@@ -248,7 +254,7 @@ def _received(data: bytes, host: str) -> Audio:
     if kind is None:
         raise MediaError(
             MediaErrorKind.NOT_SUPPORTED,
-            f"{host} sent a file that is not WAV, MP3 or OGG.",
+            t.later("{host} sent a file that is not WAV, MP3 or OGG.", host=host),
             sense=SPEECH_OUT,
         )
     return Audio(data, kind)

@@ -8,8 +8,12 @@ from hermes.core.ports import ToolContext
 from hermes.media.picture_folder import PictureFolder
 from hermes.media.vision import PictureLooker, PictureQuestion, looked_at
 from hermes.schema.tool_spec import ToolResult
-from hermes.tools.browser import BrowserTools
+from hermes.tools.browser.browser_tools import BrowserTools
 from hermes.tools.tool import tool
+
+
+def _has_opened(owner: "BrowserVision") -> bool:
+    return owner.browser.has_opened
 
 
 class BrowserVision:
@@ -18,16 +22,16 @@ class BrowserVision:
     def __init__(
         self, browser: BrowserTools, folder: PictureFolder, looker: PictureLooker
     ) -> None:
-        self._browser = browser
+        self.browser = browser
         self._folder = folder
         self._looker = looker
 
-    @tool("browser_vision", effect="read")
+    @tool("browser_vision", effect="read", joins=_has_opened)
     async def browser_vision(
         self, context: ToolContext, question: str = ""
     ) -> ToolResult:
         """Looks at what the browser shows."""
-        shot = await self._browser.screenshot()
+        shot = await self.browser.screenshot()
         kept = await asyncio.to_thread(self._folder.keep, "page", shot.data)
         asked = PictureQuestion("page", kept, question)
         result = await looked_at(self._looker, context.session, asked)

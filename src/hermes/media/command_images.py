@@ -9,8 +9,11 @@ from hermes.children.helper_programs import find_program
 from hermes.media.image_generation import SENSE, ImageRequest, MadeImage
 from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.picture_folder import MAX_PICTURE_BYTES, SUFFIXES
+from hermes.text.translation import translator
 from hermes.tools.sandbox.confined_run import ConfinedProgram, run_confined
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
+
+t = translator(__name__)
 
 _MAX_OUTPUT_BYTES = 1_000_000
 
@@ -48,9 +51,12 @@ class CommandImages:
         if program is None:
             raise MediaError(
                 MediaErrorKind.NOT_CONFIGURED,
-                f"There is no program {self.model or 'in media.images.command'}.",
+                t.later(
+                    "There is no program {program}.",
+                    program=self.model or "in media.images.command",
+                ),
                 sense=SENSE,
-                hint="The user can change media.images.command.",
+                hint=t.later("The user can change media.images.command."),
             )
         with closing(TemporaryFolder()) as temporary:
             folder = temporary.path()

@@ -10,6 +10,9 @@ from hermes.errors import HermesError, ToolFailed
 from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.providers.routing import ModelRoute, keys_of, route_to
 from hermes.settings import Secrets, Settings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.media.image_generation import Download, ImageBackend
@@ -164,12 +167,14 @@ def _download(given: ImageSettings) -> "Download":
             )
         except ToolFailed as error:
             raise MediaError(
-                MediaErrorKind.NETWORK, error.message, sense=SENSE, hint=error.hint
+                MediaErrorKind.NETWORK, error.words, sense=SENSE, hint=error.hint_words
             ) from error
         if reply.status >= 400 or reply.cut:
             raise MediaError(
                 MediaErrorKind.NETWORK,
-                f"The picture can't be downloaded ({reply.phrase}).",
+                t.later(
+                    "The picture can't be downloaded ({phrase}).", phrase=reply.phrase
+                ),
                 sense=SENSE,
             )
         return reply.body

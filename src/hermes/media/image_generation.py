@@ -20,7 +20,10 @@ from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.picture_folder import PictureFolder, read_picture
 from hermes.schema.messages import Usage
 from hermes.schema.tool_spec import ToolResult
+from hermes.text.translation import translator
 from hermes.tools.tool import judged, tool
+
+t = translator(__name__)
 
 MAX_REFERENCES = 3
 _MAX_NAME_CHARACTERS = 40
@@ -149,7 +152,7 @@ class ImageTool:
             spending.check(session, self._parts.price_usd)
         except HermesError as error:
             raise MediaError(
-                MediaErrorKind.REFUSED, error.message, sense=SENSE, hint=error.hint
+                MediaErrorKind.REFUSED, error.words, sense=SENSE, hint=error.hint_words
             ) from error
         try:
             made = await backend.make(request)
@@ -167,7 +170,11 @@ class ImageTool:
         if not kind or size is None:
             raise MediaError(
                 MediaErrorKind.NOT_SUPPORTED,
-                f"{self._parts.backend.name} sent something that is no picture ({len(data):,} bytes).",
+                t.later(
+                    "{name} sent something that is no picture ({count:,} bytes).",
+                    name=self._parts.backend.name,
+                    count=len(data),
+                ),
                 sense=SENSE,
             )
         folder = PictureFolder(self._parts.folder(session))
@@ -185,9 +192,9 @@ def _reference(name: str, file: Path) -> ReferencePicture:
     if not kind:
         raise MediaError(
             MediaErrorKind.NOT_SUPPORTED,
-            f"{name} is not a picture that can be changed.",
+            t.later("{name} is not a picture that can be changed.", name=name),
             sense=SENSE,
-            hint="Use PNG, JPEG or WebP.",
+            hint=t.later("Use PNG, JPEG or WebP."),
         )
     return ReferencePicture(data, kind)
 

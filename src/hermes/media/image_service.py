@@ -9,6 +9,9 @@ import msgspec
 from hermes.media.image_generation import SENSE, ReferencePicture
 from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 MAX_REPLY_BYTES = 60_000_000
 _MAX_DETAIL_CHARACTERS = 300
@@ -77,9 +80,13 @@ class ImageService:
         except TransportFailure as failure:
             raise MediaError(
                 MediaErrorKind.NETWORK,
-                f"{self.label} can't be reached: {failure.detail}.",
+                t.later(
+                    "{label} can't be reached: {detail}.",
+                    label=self.label,
+                    detail=failure.detail,
+                ),
                 sense=SENSE,
-                hint="Nothing was made. Try again later.",
+                hint=t.later("Nothing was made. Try again later."),
             ) from failure
         finally:
             await http.aclose()

@@ -5,7 +5,7 @@ The person and the model read the same sentence and the same hint. `kind` is for
 
 from enum import Enum
 
-from hermes.errors import ToolFailed
+from hermes.errors import ToolFailed, Words
 
 
 class MediaErrorKind(Enum):
@@ -27,7 +27,12 @@ class MediaError(ToolFailed):
     """A picture or a sound could not be read, understood or made. `sense` names what failed: "image generation"."""
 
     def __init__(
-        self, kind: MediaErrorKind, message: str, *, sense: str, hint: str = ""
+        self,
+        kind: MediaErrorKind,
+        message: str | Words,
+        *,
+        sense: str,
+        hint: str | Words = "",
     ) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind

@@ -10,6 +10,9 @@ from hermes.media.audio_conversion import run_audio_child
 from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_in import SENSE, Transcript
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _SLOTS = threading.BoundedSemaphore(2)
 """Each recording needs some hundred megabytes while it is understood; others wait."""
@@ -20,7 +23,7 @@ def _require(package: str, name: str) -> None:
     if find_spec(package) is None:
         raise MediaError(
             MediaErrorKind.NOT_CONFIGURED,
-            f"{name} is not installed.",
+            t.later("{name} is not installed.", name=name),
             sense=SENSE,
             hint=install_hint("voice"),
         )
@@ -35,7 +38,7 @@ def _understood(
     if not isinstance(result, ChildTranscript):
         raise MediaError(
             MediaErrorKind.NOT_SUPPORTED,
-            f"{path.name} can't be understood.",
+            t.later("{name} can't be understood.", name=path.name),
             sense=SENSE,
         )
     return result
@@ -55,9 +58,12 @@ class MoonshineTranscriber:
         if language not in ("", "en"):
             raise MediaError(
                 MediaErrorKind.NOT_SUPPORTED,
-                f"Moonshine understands English only, not {language!r}.",
+                t.later(
+                    "Moonshine understands English only, not {language!r}.",
+                    language=language,
+                ),
                 sense=SENSE,
-                hint="Add Whisper: hermes voice add whisper",
+                hint=t.later("Add Whisper: hermes voice add whisper"),
             )
         found = _understood(self._deps, path, ("moonshine",))
         return Transcript(text=found.text, language=found.language)
@@ -77,9 +83,9 @@ class WhisperTranscriber:
         if folder is None:
             raise MediaError(
                 MediaErrorKind.NOT_CONFIGURED,
-                "The model of Whisper is not downloaded.",
+                t.later("The model of Whisper is not downloaded."),
                 sense=SENSE,
-                hint="Download it with: hermes voice add whisper",
+                hint=t.later("Download it with: hermes voice add whisper"),
             )
         self._deps = deps
         self._folder = folder

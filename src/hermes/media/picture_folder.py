@@ -14,8 +14,11 @@ from hermes.images.image_resize import ImageLimits, NotShrunk, converted, fits, 
 from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.primitives.files import make_private_folder, replace_file
 from hermes.schema.messages import Image
+from hermes.text.translation import translator
 from hermes.tools.files.file_content import unreadable
 from hermes.tools.files.read_window import open_regular
+
+t = translator(__name__)
 
 SENSE = "vision"
 MAX_PICTURE_BYTES = 50_000_000
@@ -28,7 +31,9 @@ SUFFIXES = {
     "image/gif": ".gif",
     "image/webp": ".webp",
 }
-_SHRINK = "Make a smaller copy first, for example: magick IN -resize 1600x1600 OUT.png"
+_SHRINK = t.later(
+    "Make a smaller copy first, for example: magick IN -resize 1600x1600 OUT.png"
+)
 
 
 class KeptPicture(msgspec.Struct, frozen=True):
@@ -54,15 +59,17 @@ class PictureFolder:
         if not kind:
             raise MediaError(
                 MediaErrorKind.NOT_SUPPORTED,
-                f"{name} is not a picture that can be shown.",
+                t.later("{name} is not a picture that can be shown.", name=name),
                 sense=SENSE,
-                hint="Use PNG, JPEG, GIF, WebP, HEIC, AVIF, TIFF or BMP.",
+                hint=t.later("Use PNG, JPEG, GIF, WebP, HEIC, AVIF, TIFF or BMP."),
             )
         size = pixel_size(data)
         if size is None:
             raise MediaError(
                 MediaErrorKind.NOT_SUPPORTED,
-                f"{name} is damaged: its size in pixels can't be read.",
+                t.later(
+                    "{name} is damaged: its size in pixels can't be read.", name=name
+                ),
                 sense=SENSE,
             )
         label = f"{_short(kind)}, {size.width} x {size.height}, {len(data):,} bytes"
@@ -102,7 +109,11 @@ class PictureFolder:
         except OSError as error:
             raise MediaError(
                 MediaErrorKind.REFUSED,
-                f"The picture can't be saved in {self._path}: {os_reason(error)}.",
+                t.later(
+                    "The picture can't be saved in {path}: {os_reason}.",
+                    path=self._path,
+                    os_reason=os_reason(error),
+                ),
                 sense=SENSE,
             ) from error
         return Image(source=str(path), media_type=kind)
@@ -124,7 +135,12 @@ def too_large(name: str, size: int) -> MediaError:
     """The error for a picture with too many bytes."""
     return MediaError(
         MediaErrorKind.TOO_LARGE,
-        f"{name} has {size:,} bytes; at most {MAX_PICTURE_BYTES:,} can be shown.",
+        t.later(
+            "{name} has {size:,} bytes; at most {max_picture_bytes:,} can be shown.",
+            name=name,
+            size=size,
+            max_picture_bytes=MAX_PICTURE_BYTES,
+        ),
         sense=SENSE,
         hint=_SHRINK,
     )

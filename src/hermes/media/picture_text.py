@@ -6,8 +6,11 @@ from pathlib import Path
 
 from hermes.errors import ToolFailed, os_reason
 from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.text.translation import translator
 from hermes.tools.documents.ocr import PageOcr
 from hermes.tools.files.read_window import open_regular
+
+t = translator(__name__)
 
 OCR = "OCR"
 OCR_PREFIX = "No model looked at this picture."
@@ -25,7 +28,7 @@ async def recognised_text(source: str, environment: Mapping[str, str]) -> str:
     if not ocr_is_available():
         raise MediaError(
             MediaErrorKind.NOT_CONFIGURED,
-            "The text in pictures can't be read.",
+            t.later("The text in pictures can't be read."),
             sense=_SENSE,
             hint=PageOcr().missing,
         )
@@ -48,11 +51,18 @@ def _recognise(path: Path, environment: Mapping[str, str]) -> str:
     except OSError as error:
         raise MediaError(
             MediaErrorKind.REFUSED,
-            f"{path.name} can't be read: {os_reason(error)}.",
+            t.later(
+                "{name} can't be read: {os_reason}.",
+                name=path.name,
+                os_reason=os_reason(error),
+            ),
             sense=_SENSE,
         ) from error
     except ToolFailed as error:
         raise MediaError(
-            MediaErrorKind.NOT_SUPPORTED, error.message, sense=_SENSE, hint=error.hint
+            MediaErrorKind.NOT_SUPPORTED,
+            error.words,
+            sense=_SENSE,
+            hint=error.hint_words,
         ) from error
     return document.text()

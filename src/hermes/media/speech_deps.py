@@ -8,6 +8,9 @@ from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.settings import Home, Secrets
 from hermes.settings.home import models_folder
 from hermes.settings.media import MediaSettings, SpeechSettings, TranscriptionSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 Backend = TypeVar("Backend")
 
@@ -54,18 +57,27 @@ def choose_backend(
     if wanted == "off":
         raise MediaError(
             MediaErrorKind.NOT_CONFIGURED,
-            f"{sense.capitalize()} is turned off.",
+            t.later("{capitalize} is turned off.", capitalize=sense.capitalize()),
             sense=sense,
-            hint=f"Turn it on with: hermes config set {setting} auto",
+            hint=t.later(
+                "Turn it on with: hermes config set {setting} auto", setting=setting
+            ),
         )
     if wanted != "auto":
         build = builders.get(wanted)
         if build is None:
             raise MediaError(
                 MediaErrorKind.NOT_CONFIGURED,
-                f"{setting} names an unknown backend: {wanted}.",
+                t.later(
+                    "{setting} names an unknown backend: {wanted}.",
+                    setting=setting,
+                    wanted=wanted,
+                ),
                 sense=sense,
-                hint=f"Expected one of: auto, off, {', '.join(builders)}.",
+                hint=t.later(
+                    "Expected one of: auto, off, {builders}.",
+                    builders=", ".join(builders),
+                ),
             )
         return build()
     for name in order:
@@ -76,7 +88,7 @@ def choose_backend(
                 raise
     raise MediaError(
         MediaErrorKind.NOT_CONFIGURED,
-        f"{sense.capitalize()} is not set up.",
+        t.later("{capitalize} is not set up.", capitalize=sense.capitalize()),
         sense=sense,
         hint=advice(),
     )

@@ -21,6 +21,9 @@ from hermes.media.speech_models import (
 from hermes.providers.embedded.catalogue import ModelHub, WeightFile, Wheels
 from hermes.providers.embedded.download_progress import Progress
 from hermes.providers.embedded.weights import fetch
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _INSTALL_TIMEOUT_S = 1800.0
 _PACKAGE_VERSION = "1.0.0"
@@ -90,11 +93,13 @@ def _run(*command: str) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise HermesError(f"Piper can't be installed: {error}.") from error
+        raise HermesError(
+            t.later("Piper can't be installed: {error}.", error=error)
+        ) from error
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         reason = lines[-1] if lines else f"exit code {done.returncode}"
         raise HermesError(
-            f"Piper can't be installed: {reason}.",
-            hint="Check the network and try again. The voice is kept.",
+            t.later("Piper can't be installed: {reason}.", reason=reason),
+            hint=t.later("Check the network and try again. The voice is kept."),
         )

@@ -1,5 +1,6 @@
 """Speech to text: the port, and which backend understands a recording."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -7,6 +8,10 @@ import msgspec
 
 from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps, choose_backend, configured
+from hermes.settings.load import system_locale
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 SENSE = "speech recognition"
 MAX_RECORDING_BYTES = 200 * 1024**2
@@ -48,7 +53,6 @@ def find_transcriber(deps: SpeechDeps) -> Transcriber:
     )
 
     settings = deps.settings
-    offline = ("whisper", "moonshine")
     wanted = configured(settings.speech_in, settings.transcription)
     return choose_backend(
         wanted,
@@ -61,16 +65,39 @@ def find_transcriber(deps: SpeechDeps) -> Transcriber:
             "moonshine": lambda: MoonshineTranscriber(deps),
         },
         (
-            *(offline[::-1] if settings.language == "en" else offline),
+            *_offline(deps),
             *(("openai",) if deps.key("VOICE_API_KEY") else ()),
         ),
         _advice,
     )
 
 
+def _offline(deps: SpeechDeps) -> tuple[str, ...]:
+    """The models on this machine, the preferred one first.
+
+    Whisper tells languages apart. Moonshine hears English in everything, and what it makes of another language is
+    fluent and wrong, so without Whisper it is used only by somebody who speaks English.
+    """
+    if deps.settings.language == "en":
+        return ("moonshine", "whisper")
+    if deps.settings.language or not _is_english(deps.environment):
+        return ("whisper",)
+    return ("whisper", "moonshine")
+
+
+def _is_english(environment: Mapping[str, str]) -> bool:
+    """Whether the system speaks English, or says nothing about it."""
+    tag = system_locale(environment)
+    return tag.partition(".")[0].partition("_")[0].lower() in ("", "c", "posix", "en")
+
+
 def _advice() -> str:
+    from importlib.util import find_spec
+
     from hermes.installation import install_hint
 
+    if find_spec("faster_whisper") is not None:
+        return "Download Whisper: hermes voice add whisper (for English alone, set media.language to en)"
     return f"{install_hint('voice')} (or use OpenAI: hermes config set VOICE_API_KEY)"
 
 
@@ -82,23 +109,28 @@ def transcribe(deps: SpeechDeps, path: Path) -> Transcript:
         if size > MAX_RECORDING_BYTES:
             raise MediaError(
                 MediaErrorKind.TOO_LARGE,
-                f"The recording is larger than {MAX_RECORDING_BYTES // 1024**2} MB.",
+                t.later(
+                    "The recording is larger than {megabytes} MB.",
+                    megabytes=MAX_RECORDING_BYTES // 1024**2,
+                ),
                 sense=SENSE,
-                hint="Send it in shorter parts.",
+                hint=t.later("Send it in shorter parts."),
             )
         found = transcriber.transcribe(path, deps.settings.language)
     except OSError as error:
         raise MediaError(
             MediaErrorKind.NOT_SUPPORTED,
-            f"The recording can't be read: {error.strerror or error}.",
+            t.later(
+                "The recording can't be read: {reason}.", reason=error.strerror or error
+            ),
             sense=SENSE,
         ) from error
     if not found.text.strip():
         raise MediaError(
             MediaErrorKind.NOT_SUPPORTED,
-            "No words were found in the recording.",
+            t.later("No words were found in the recording."),
             sense=SENSE,
-            hint="Speak closer to the microphone, or set media.language.",
+            hint=t.later("Speak closer to the microphone, or set media.language."),
         )
     return msgspec.structs.replace(
         found, text=found.text.strip(), backend=transcriber.name

@@ -6,6 +6,9 @@ from hermes.media.audio import Audio, AudioFormat, join_audio
 from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps, choose_backend, configured
 from hermes.media.spoken_text import sentences, spoken
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 SENSE = "speech synthesis"
 MAX_SPOKEN_CHARACTERS = 20_000
@@ -82,15 +85,19 @@ def speak(
     if not text:
         raise MediaError(
             MediaErrorKind.NOT_SUPPORTED,
-            "There is nothing to read aloud in this text.",
+            t.later("There is nothing to read aloud in this text."),
             sense=SENSE,
         )
     if len(text) > MAX_SPOKEN_CHARACTERS:
         raise MediaError(
             MediaErrorKind.TOO_LARGE,
-            f"The text has {len(text):,} characters; at most {MAX_SPOKEN_CHARACTERS:,} are read aloud.",
+            t.later(
+                "The text has {count:,} characters; at most {max_spoken_characters:,} are read aloud.",
+                count=len(text),
+                max_spoken_characters=MAX_SPOKEN_CHARACTERS,
+            ),
             sense=SENSE,
-            hint="Speak a shorter part of it.",
+            hint=t.later("Speak a shorter part of it."),
         )
     parts = [speaker.speak(part, wanted) for part in _parts(text, speaker)]
     audio = join_audio(parts)

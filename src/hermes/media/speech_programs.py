@@ -13,8 +13,11 @@ from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_models import PIPER, model_path, piper_program
 from hermes.media.speech_out import SENSE
+from hermes.text.translation import translator
 from hermes.tools.sandbox.confined_run import ConfinedProgram, run_confined
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
+
+t = translator(__name__)
 
 _MAX_ERROR_BYTES = 100_000
 
@@ -71,7 +74,7 @@ class SpeechProgram:
     def _missing(self, hint: str) -> MediaError:
         return MediaError(
             MediaErrorKind.NOT_CONFIGURED,
-            f"{self.name} is not installed.",
+            t.later("{name} is not installed.", name=self.name),
             sense=SENSE,
             hint=hint,
         )
@@ -79,7 +82,11 @@ class SpeechProgram:
     def _failed(self, why: str) -> MediaError:
         return MediaError(
             MediaErrorKind.NOT_SUPPORTED,
-            f"{self.name} could not speak this: {why or 'it took too long'}.",
+            t.later(
+                "{name} could not speak this: {reason}.",
+                name=self.name,
+                reason=why or "it took too long",
+            ),
             sense=SENSE,
         )
 

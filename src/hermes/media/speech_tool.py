@@ -10,7 +10,10 @@ from msgspec import Meta
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed, UsageError
 from hermes.media.speech_deps import SpeechDeps
+from hermes.text.translation import translator
 from hermes.tools.tool import resolved, tool
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.media.audio import Audio, AudioFormat
@@ -31,10 +34,10 @@ class SpeechTool:
         context: ToolContext,
         text: str,
         output_path: Annotated[
-            str, Meta(description="A new .ogg, .mp3 or .wav file.")
+            str, Meta(description=".ogg, .mp3 or .wav, in the working directory.")
         ] = "speech.ogg",
     ) -> str:
-        """Speaks a text into a sound file in the working directory. To send it in a chat, link to the file."""
+        """Speaks a text into a new sound file. To send it in a chat, link to the file."""
         from hermes.media.speech_out import speak
 
         path = _inside(output_path, context)
@@ -56,7 +59,8 @@ def format_of(path: Path) -> "AudioFormat":
         if path.suffix.lower() == f".{known}":
             return known
     raise UsageError(
-        f"{path.name} is not a .wav, .mp3 or .ogg file.", hint="Nothing was written."
+        t.later("{name} is not a .wav, .mp3 or .ogg file.", name=path.name),
+        hint=t.later("Nothing was written."),
     )
 
 

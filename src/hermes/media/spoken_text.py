@@ -68,11 +68,13 @@ def _plain(text: str) -> str:
     text = _REFERENCE.sub("", _IMAGE_OR_LINK.sub(r"\1", text))
     text = _ADDRESS.sub(r"\1", _TAG.sub(" ", text))
     text = _TABLE_LINE.sub("", _RULE.sub("", text))
-    return "\n".join(filter(None, map(_line, text.split("\n"))))
+    return "\n".join(filter(None, map(_line, filter(None, text.split("\n")))))
 
 
 def _line(line: str) -> str:
     """One line without marks. A heading, list item or table row ends like a sentence."""
+    if not any(map(str.isalnum, line)):
+        return ""
     lead = _LEAD.match(line)
     rest = line[lead.end() :] if lead else line
     is_item = bool(lead and lead[0].strip())

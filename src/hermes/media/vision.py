@@ -20,7 +20,10 @@ from hermes.schema.messages import Image
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings.secrets import Secrets
 from hermes.settings.sections import WebSettings
+from hermes.text.translation import translator
 from hermes.tools.tool import judged, tool
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.tools.web.address_check import Resolver
@@ -115,16 +118,20 @@ class VisionTool:
         if reply.cut:
             raise MediaError(
                 MediaErrorKind.TOO_LARGE,
-                f"{address} is larger than {self._access.web.max_bytes:,} bytes.",
+                t.later(
+                    "{address} is larger than {max_bytes:,} bytes.",
+                    address=address,
+                    max_bytes=self._access.web.max_bytes,
+                ),
                 sense="vision",
-                hint="The user can raise web.max_bytes.",
+                hint=t.later("The user can raise web.max_bytes."),
             )
         if reply.status >= 400:
             raise MediaError(
                 MediaErrorKind.REFUSED,
-                f"The server answered {reply.phrase}.",
+                t.later("The server answered {phrase}.", phrase=reply.phrase),
                 sense="vision",
-                hint="Check the address.",
+                hint=t.later("Check the address."),
             )
         return reply.body
 

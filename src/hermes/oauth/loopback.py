@@ -17,6 +17,9 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.primitives.acceptor import Acceptor, accept_streams
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _MAX_REQUEST_BYTES = 16 * 1024
 _REQUEST_TIMEOUT_S = 10.0
@@ -111,8 +114,10 @@ class LoopbackListener:
             found = BrowserRedirect(self.redirect_uri, code=text) if is_code else None
         if found is None:
             raise RedirectError(
-                "That is not the address of this sign-in.",
-                hint="Copy the whole address from the browser, also if the page could not be shown.",
+                t.later("That is not the address of this sign-in."),
+                hint=t.later(
+                    "Copy the whole address from the browser, also if the page could not be shown."
+                ),
             )
         self._settle(found)
 
@@ -174,7 +179,9 @@ def _listening_socket(preferred_port: int) -> socket.socket:
     for port in dict.fromkeys((preferred_port, 0)):
         with contextlib.suppress(OSError):
             return socket.create_server(("127.0.0.1", port))
-    raise RedirectError("No port is free on this machine to wait for your browser.")
+    raise RedirectError(
+        t.later("No port is free on this machine to wait for your browser.")
+    )
 
 
 def _is_equal(given: str, expected: str) -> bool:

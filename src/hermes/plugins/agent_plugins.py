@@ -19,6 +19,9 @@ from hermes.errors import HermesError
 from hermes.plugins import verified_import
 from hermes.plugins.plugin_registry import Plugin, PluginRegistry
 from hermes.settings import Home
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.plugins")
 
@@ -88,7 +91,9 @@ class PluginContext:
         """Adds a tool. `schema` has its `description` and its `parameters`, a JSON Schema object."""
         del toolset
         if handler is None or not _TOOL_NAME.fullmatch(name):
-            raise HermesError(f"the tool {name!r} needs a plain name and a handler")
+            raise HermesError(
+                t.later("the tool {name!r} needs a plain name and a handler", name=name)
+            )
         found = schema or {}
         parameters = found.get("parameters") or {"type": "object", "properties": {}}
         words = found.get("description") or more.get("description") or name
@@ -107,7 +112,9 @@ class PluginContext:
         """Adds the slash command `/name`."""
         name = name.removeprefix("/").lower()
         if not _COMMAND_NAME.fullmatch(name):
-            raise HermesError(f"/{name} can't be the name of a command")
+            raise HermesError(
+                t.later("/{name} can't be the name of a command", name=name)
+            )
         self.commands[name] = PluginCommand(
             self.name, name, description, args_hint, handler
         )
@@ -184,8 +191,10 @@ class AgentPlugins:
             if name in context.engines:
                 return context.engines[name]
         raise HermesError(
-            f"No enabled plugin has the context engine {name!r}.",
-            hint="Enable its plugin, or unset it: hermes config unset compression.engine",
+            t.later("No enabled plugin has the context engine {name!r}.", name=name),
+            hint=t.later(
+                "Enable its plugin, or unset it: hermes config unset compression.engine"
+            ),
         )
 
     def _read_stamp(self) -> tuple[int, int]:

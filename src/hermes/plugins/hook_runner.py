@@ -21,6 +21,9 @@ import msgspec
 from hermes.errors import HermesError
 from hermes.plugins import verified_import
 from hermes.plugins.hooks import HANDLER, Hook
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.hooks")
 
@@ -120,7 +123,12 @@ class _Worker:
             self._call(handler, *item)
             if self._hanging >= _MAX_HUNG_CALLS:
                 self._give_up(
-                    HermesError(f"{_MAX_HUNG_CALLS} of its calls never returned")
+                    HermesError(
+                        t.later(
+                            "{max_hung_calls} of its calls never returned",
+                            max_hung_calls=_MAX_HUNG_CALLS,
+                        )
+                    )
                 )
                 return
 
@@ -210,7 +218,10 @@ def load_handler(hook: Hook, *, printing: bool = False) -> Handler:
     handler = getattr(module, "handle", None)
     if not callable(handler):
         raise HermesError(
-            f"{hook.folder / HANDLER} has no function `handle(event_type, context)`."
+            t.later(
+                "{file} has no function `handle(event_type, context)`.",
+                file=hook.folder / HANDLER,
+            )
         )
     return handler
 

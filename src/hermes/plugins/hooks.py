@@ -17,6 +17,9 @@ from hermes.plugins.pins import FolderPins, Pin
 from hermes.plugins.plugin_registry import hash_of
 from hermes.settings import Home
 from hermes.settings.yaml_read import parse_yaml
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 MANIFEST, HANDLER = "HOOK.yaml", "handler.py"
 EVENTS = (
@@ -86,20 +89,24 @@ class Hooks:
             if found
             else f"There are none in {self._folder}."
         )
-        raise NotFound(f"There is no hook {name!r}.", hint=known)
+        raise NotFound(t.later("There is no hook {name!r}.", name=name), hint=known)
 
     def trust(self, name: str, expected: str = "") -> Hook:
         """Trusts a hook as it is now; with `expected`, only if that is what the user was shown."""
         hook = self.find(name)
         if hook.problem:
             raise HermesError(
-                f"The hook {name} can't be used: {hook.problem}.",
-                hint="Nothing was changed.",
+                t.later(
+                    "The hook {name} can't be used: {problem}.",
+                    name=name,
+                    problem=hook.problem,
+                ),
+                hint=t.later("Nothing was changed."),
             )
         if expected not in {"", hook.hash}:
             raise HermesError(
-                f"The hook {name} has changed in the meantime.",
-                hint="It is off. Review it again.",
+                t.later("The hook {name} has changed in the meantime.", name=name),
+                hint=t.later("It is off. Review it again."),
             )
         self._pins.set(name, hook.hash)
         return self.find(name)
@@ -125,26 +132,41 @@ def _read_hook(folder: Path, pins: dict[str, Pin]) -> Hook:
 def _read(folder: Path) -> HookManifest:
     if not re.fullmatch(NAME, folder.name):
         raise ManifestError(
-            "its name may have only lower-case letters, digits, - and _"
+            t.later("its name may have only lower-case letters, digits, - and _")
         )
     content = (folder / MANIFEST).read_bytes()[: _MAX_MANIFEST_BYTES + 1]
     if len(content) > _MAX_MANIFEST_BYTES:
-        raise ManifestError(f"its {MANIFEST} is larger than 64 KiB")
+        raise ManifestError(
+            t.later("its {manifest} is larger than 64 KiB", manifest=MANIFEST)
+        )
     try:
         manifest = msgspec.convert(parse_yaml(content.decode()), HookManifest)
     except (ValueError, msgspec.ValidationError) as error:
-        raise ManifestError(f"its {MANIFEST} can't be used: {error}") from error
+        raise ManifestError(
+            t.later(
+                "its {manifest} can't be used: {error}", manifest=MANIFEST, error=error
+            )
+        ) from error
     if manifest.name != folder.name:
         raise ManifestError(
-            f"its {MANIFEST} calls it {manifest.name!r}, its folder is {folder.name!r}"
+            t.later(
+                "its {manifest} calls it {name!r}, its folder is {folder!r}",
+                manifest=MANIFEST,
+                name=manifest.name,
+                folder=folder.name,
+            )
         )
     for event in manifest.events:
         if not _is_known(event):
             raise ManifestError(
-                f"there is no event {event!r}; there are {', '.join(EVENTS)}"
+                t.later(
+                    "there is no event {event!r}; there are {events}",
+                    event=event,
+                    events=", ".join(EVENTS),
+                )
             )
     if not (folder / HANDLER).is_file():
-        raise ManifestError(f"it has no {HANDLER}")
+        raise ManifestError(t.later("it has no {handler}", handler=HANDLER))
     return manifest
 
 

@@ -9,6 +9,9 @@ from msgspec import Meta
 
 from hermes.errors import HermesError, os_reason
 from hermes.settings.yaml_read import parse_yaml
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 _MAX_MANIFEST_BYTES = 64 * 1024  # bytes
@@ -109,9 +112,13 @@ def read_manifest(folder: Path) -> Manifest:
         parsed = parse_yaml(_read(path).decode())
         found = msgspec.convert(parsed, _AgentManifest)
     except (ValueError, msgspec.ValidationError) as error:
-        raise ManifestError(f"its {path.name} can't be used: {error}") from error
+        raise ManifestError(
+            t.later("its {name} can't be used: {error}", name=path.name, error=error)
+        ) from error
     if not re.fullmatch(NAME, found.name):
-        raise ManifestError(f"its {path.name} calls it {found.name!r}")
+        raise ManifestError(
+            t.later("its {name} calls it {found!r}", name=path.name, found=found.name)
+        )
     return Manifest(
         found.name, version=str(found.version), description=found.description
     )
@@ -128,7 +135,9 @@ def _page_manifest(folder: Path) -> Manifest:
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
     except msgspec.MsgspecError as error:
-        raise ManifestError(f"its manifest can't be used: {error}") from error
+        raise ManifestError(
+            t.later("its manifest can't be used: {error}", error=error)
+        ) from error
     return _checked(manifest, folder)
 
 
@@ -138,10 +147,12 @@ def _read(path: Path) -> bytes:
             content = file.read(_MAX_MANIFEST_BYTES + 1)
     except OSError as error:
         raise ManifestError(
-            f"its manifest can't be read ({os_reason(error)})"
+            t.later(
+                "its manifest can't be read ({os_reason})", os_reason=os_reason(error)
+            )
         ) from error
     if len(content) > _MAX_MANIFEST_BYTES:
-        raise ManifestError("its manifest is larger than 64 KiB")
+        raise ManifestError(t.later("its manifest is larger than 64 KiB"))
     return content
 
 
@@ -153,11 +164,17 @@ def _checked(manifest: Manifest, folder: Path) -> Manifest:
     is_named = manifest.uses_sdk or manifest.name == folder.name
     if not is_named or not re.fullmatch(NAME, manifest.name):
         raise ManifestError(
-            f"its manifest calls it {manifest.name!r}, its folder is {folder.name!r}"
+            t.later(
+                "its manifest calls it {name!r}, its folder is {folder!r}",
+                name=manifest.name,
+                folder=folder.name,
+            )
         )
     for value in (manifest.entry, manifest.css, manifest.api):
         if value and not _is_inside(folder / "dashboard", value):
-            raise ManifestError(f"{value!r} is not a file in its dashboard folder")
+            raise ManifestError(
+                t.later("{value!r} is not a file in its dashboard folder", value=value)
+            )
     return manifest
 
 

@@ -8,6 +8,9 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.settings import Home, atomic
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class Pin(msgspec.Struct, omit_defaults=True):
@@ -39,8 +42,16 @@ class FolderPins:
             return {}
         except (OSError, msgspec.MsgspecError) as error:
             raise HermesError(
-                f"The list of enabled {self._what} can't be read: {self._file} ({error}).",
-                hint=f"Remove the file; then all {self._what} are off, and can be enabled again.",
+                t.later(
+                    "The list of enabled {what} can't be read: {file} ({error}).",
+                    what=self._what,
+                    file=self._file,
+                    error=error,
+                ),
+                hint=t.later(
+                    "Remove the file; then all {what} are off, and can be enabled again.",
+                    what=self._what,
+                ),
             ) from error
 
     def set(self, name: str, mark: str) -> None:

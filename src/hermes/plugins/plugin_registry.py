@@ -18,13 +18,16 @@ from hermes.plugins.manifest import (
 )
 from hermes.plugins.pins import FolderPins, Pin
 from hermes.settings import Home
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 State: TypeAlias = Literal["off", "enabled", "changed", "broken"]
 
 BUNDLED = Path(__file__).parent / "bundled"
 _MAX_PLUGIN_FILES = 5000
 _MAX_PLUGIN_BYTES = 64 * 1024 * 1024
-_UNCHANGED = "Nothing was changed."
+_UNCHANGED = t.later("Nothing was changed.")
 
 
 class Plugin(msgspec.Struct, frozen=True):
@@ -82,8 +85,10 @@ class PluginRegistry:
                 return plugin
         known = ", ".join(plugin.name for plugin in self.every())
         raise NotFound(
-            f"There is no plugin {name!r}.",
-            hint=f"There are: {known}." if known else "There are none.",
+            t.later("There is no plugin {name!r}.", name=name),
+            hint=t.later("There are: {known}.", known=known)
+            if known
+            else t.later("There are none."),
         )
 
     def enable(self, name: str, expected: str = "") -> Plugin:
@@ -91,12 +96,17 @@ class PluginRegistry:
         plugin = self.find(name)
         if plugin.problem:
             raise HermesError(
-                f"The plugin {name} can't be used: {plugin.problem}.", hint=_UNCHANGED
+                t.later(
+                    "The plugin {name} can't be used: {problem}.",
+                    name=name,
+                    problem=plugin.problem,
+                ),
+                hint=_UNCHANGED,
             )
         if expected not in {"", plugin.hash}:
             raise HermesError(
-                f"The plugin {name} has changed in the meantime.",
-                hint=f"{_UNCHANGED} Review it again.",
+                t.later("The plugin {name} has changed in the meantime.", name=name),
+                hint=t.later("{unchanged} Review it again.", unchanged=_UNCHANGED),
             )
         self._pins.set(name, plugin.hash)
         return self.find(name)
@@ -162,11 +172,18 @@ def hash_of(folder: Path, *, keep: dict[str, bytes] | None = None) -> str:
     files = size = 0
     for path in files_of(folder):
         if path.is_symlink() or not path.is_file():
-            raise ManifestError(f"{path.relative_to(folder)} is not a plain file")
+            raise ManifestError(
+                t.later(
+                    "{relative_to} is not a plain file",
+                    relative_to=path.relative_to(folder),
+                )
+            )
         content = path.read_bytes()
         files, size = files + 1, size + len(content)
         if files > _MAX_PLUGIN_FILES or size > _MAX_PLUGIN_BYTES:
-            raise ManifestError("it is too large: more than 64 MiB or 5,000 files")
+            raise ManifestError(
+                t.later("it is too large: more than 64 MiB or 5,000 files")
+            )
         name = path.relative_to(folder).as_posix().encode(errors="surrogateescape")
         whole.update(b"%d %d\n" % (len(name), len(content)) + name + content)
         if keep is not None:

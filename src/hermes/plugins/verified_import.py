@@ -15,6 +15,9 @@ from typing import Any
 
 from hermes.errors import HermesError
 from hermes.plugins.plugin_registry import hash_of
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class _Sealed(MetaPathFinder, InspectLoader):
@@ -99,8 +102,8 @@ def read(folder: Path, mark: str) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     if hash_of(folder, keep=files) != mark:
         raise HermesError(
-            f"{folder} changed while it was being loaded.",
-            hint="Review it, and enable it again.",
+            t.later("{folder} changed while it was being loaded.", folder=folder),
+            hint=t.later("Review it, and enable it again."),
         )
     return files
 
@@ -121,7 +124,7 @@ def load(
     unload(name)
     spec = finder.find_spec(name) if entry in sources else None
     if spec is None:
-        raise HermesError(f"{folder / entry} is not a Python file.")
+        raise HermesError(t.later("{file} is not a Python file.", file=folder / entry))
     module = module_from_spec(spec)
     if prepare is not None:
         prepare(module)

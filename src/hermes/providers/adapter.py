@@ -5,7 +5,7 @@ rule about a format can be tested without a socket.
 """
 
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -26,7 +26,7 @@ from hermes.providers.request_prefix import Prefixes, Writer, build_body, unchan
 from hermes.providers.sse import MAX_EVENT_BYTES, BrokenEvents, EventParser, ServerEvent
 from hermes.providers.tool_names import own_names, with_own_names
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall
-from hermes.schema.model import ModelEvent, ModelRequest, ReplyFinished
+from hermes.schema.model import ModelEvent, ModelRequest, ReplyFinished, TextDelta
 
 _MAX_MODEL_LIST_BYTES = 8 * 2**20
 
@@ -230,12 +230,9 @@ class ModelAdapter:
                         yield with_own_names(item, names)
                 parser = EventParser()
                 while not reader.done and chunk:
-                    for event in parser.feed(chunk):
-                        for item in reader.feed(event):
-                            yield with_own_names(item, names)
-                        if reader.done:
-                            break
-                    else:
+                    for item in _joined(_items(parser.feed(chunk), reader)):
+                        yield with_own_names(item, names)
+                    if not reader.done:
                         chunk = await reply.read()
                 message = reader.message()
                 if reader.done:
@@ -254,6 +251,34 @@ class ModelAdapter:
             message, provider=endpoint.provider, model=endpoint.model, usage=usage
         )
         yield with_own_names(ReplyFinished(finished), names)
+
+
+def _items(events: Iterable[ServerEvent], reader: Reader) -> Iterator[ModelEvent]:
+    """Yields what the events say, up to the reply's end."""
+    for event in events:
+        yield from reader.feed(event)
+        if reader.done:
+            return
+
+
+def _joined(items: Iterator[ModelEvent]) -> Iterator[ModelEvent]:
+    """Joins the words that came together. They come first also if what follows them can't be read."""
+    words: list[str] = []
+    try:
+        for item in items:
+            if isinstance(item, TextDelta):
+                words.append(item.text)
+                continue
+            if words:
+                yield TextDelta("".join(words))
+                words.clear()
+            yield item
+    except (StreamBroken, BrokenEvents, ErrorFrame, ModelError):
+        if words:
+            yield TextDelta("".join(words))
+        raise
+    if words:
+        yield TextDelta("".join(words))
 
 
 async def _renew(

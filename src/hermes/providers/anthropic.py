@@ -132,8 +132,8 @@ class AnthropicMessages:
     ) -> bytes:
         return _encoder.encode(_body(endpoint, request, Raw(b"[" + messages + b"]")))
 
-    def reader(self, endpoint: ModelEndpoint) -> AnthropicReader:  # noqa: ARG002 - the same for all
-        return AnthropicReader()
+    def reader(self, endpoint: ModelEndpoint) -> AnthropicReader:
+        return AnthropicReader(has_tags=not endpoint.tells_thinking_apart)
 
 
 def _root(endpoint: ModelEndpoint) -> str:

@@ -1,7 +1,5 @@
 """Reads a Messages stream: its events become model events, and at `message_stop` the whole message is there."""
 
-from collections.abc import Iterator
-
 import msgspec
 from msgspec import Raw, Struct
 
@@ -14,9 +12,10 @@ from hermes.providers.adapter import (
 )
 from hermes.providers.opaque_items import Opaque, arguments_object, pack
 from hermes.providers.sse import ServerEvent
+from hermes.providers.think_tags import ReplyWords
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
-from hermes.schema.model import ModelEvent, ReasoningPiece, TextDelta, ToolCallStarted
+from hermes.schema.model import ModelEvent, ReasoningPiece, ToolCallStarted
 
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -111,11 +110,13 @@ class _CallBlock(Struct, tag_field="type", tag="tool_use"):
 class _Block:
     """A block of the reply, as far as it has come."""
 
-    __slots__ = ("open", "pieces", "signature", "start")
+    __slots__ = ("open", "pieces", "signature", "start", "words")
 
-    def __init__(self, start: _Start) -> None:
+    def __init__(self, start: _Start, *, begins: bool, has_tags: bool) -> None:
         self.start = start
-        self.pieces: list[str] = []
+        self.words = ReplyWords(begins=begins, has_tags=has_tags)
+        """What a block of text says, with the thinking that a server left in it."""
+        self.pieces = self.words.text
         self.signature = start.signature
         self.open = True
 
@@ -136,9 +137,10 @@ _whole = msgspec.json.Decoder(_Whole)
 class AnthropicReader:
     """Implements `Reader`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_tags: bool = True) -> None:
         self.done = False
         self._json = WireJson()
+        self._has_tags = has_tags
         self._blocks: dict[int, _Block] = {}
         self._finish = ""
         self._usage = _Usage()
@@ -154,8 +156,8 @@ class AnthropicReader:
         if kind == "content_block_start" and parsed.content_block is not None:
             return self._start(parsed.index, parsed.content_block)
         if kind == "content_block_stop":
-            self._block(parsed.index).open = False
-        elif kind == "message_start" and parsed.message is not None:
+            return self._end_block(self._block(parsed.index))
+        if kind == "message_start" and parsed.message is not None:
             self._count(parsed.message.usage)
         elif kind == "message_delta":
             self._count(parsed.usage)
@@ -174,13 +176,10 @@ class AnthropicReader:
             raise StreamBroken(f"the reply can't be read: {error}") from error
         if message.type == "error":
             raise ErrorFrame(body)
-        events = [
-            event
-            for index, block in enumerate(message.content)
-            for event in self._start(index, block)
-        ]
-        for block in self._blocks.values():
-            block.open = False
+        events: list[ModelEvent] = []
+        for index, start in enumerate(message.content):
+            events += self._start(index, start)
+            events += self._end_block(self._block(index))
         self._count(message.usage)
         self._finish = message.stop_reason or ""
         self._stop()
@@ -195,25 +194,26 @@ class AnthropicReader:
     def _start(self, index: int, start: _Start) -> list[ModelEvent]:
         if index in self._blocks:
             raise StreamBroken("a part of the reply begins twice")
-        block = self._blocks[index] = _Block(start)
+        begins = not any(one.start.type == "text" for one in self._blocks.values())
+        block = self._blocks[index] = _Block(
+            start, begins=begins, has_tags=self._has_tags
+        )
         if self._json.lossy:
             block.start.input = Raw(DAMAGED.encode())
         if start.type == "tool_use":
             return [ToolCallStarted(start.id, start.name)]
-        begun = start.text or start.thinking
-        if not begun:
-            return []
-        block.pieces.append(begun)
-        return [TextDelta(begun) if start.text else ReasoningPiece(begun)]
+        return block.words.add_text(start.text) or _thought(block, start.thinking)
+
+    def _end_block(self, block: _Block) -> list[ModelEvent]:
+        block.open = False
+        return block.words.end_part()
 
     def _more(self, index: int, delta: _Delta) -> list[ModelEvent]:
         block = self._block(index)
         if delta.type == "text_delta":
-            block.pieces.append(delta.text)
-            return [TextDelta(delta.text)] if delta.text else []
+            return block.words.add_text(delta.text)
         if delta.type == "thinking_delta":
-            block.pieces.append(delta.thinking)
-            return [ReasoningPiece(delta.thinking)] if delta.thinking else []
+            return _thought(block, delta.thinking)
         if delta.type == "input_json_delta":
             block.pieces.append(delta.partial_json)
         elif delta.type == "signature_delta":
@@ -254,9 +254,10 @@ class AnthropicReader:
             for block in blocks
             if block.start.type == "tool_use"
         )
+        thought, text = _both(blocks, has_tags=self._has_tags)
         return AssistantMessage(
-            text="".join(_texts(blocks, "text")),
-            reasoning="\n\n".join(_texts(blocks, "thinking")),
+            text=text,
+            reasoning=thought,
             tool_calls=calls,
             finish=settled_finish(finish, calls),
             usage=_counted(self._usage),
@@ -264,8 +265,23 @@ class AnthropicReader:
         )
 
 
-def _texts(blocks: list[_Block], kind: str) -> Iterator[str]:
-    return (block.text for block in blocks if block.start.type == kind)
+def _thought(block: _Block, thought: str) -> list[ModelEvent]:
+    """More of a block of thinking."""
+    block.pieces.append(thought)
+    return [ReasoningPiece(thought)] if thought else []
+
+
+def _both(blocks: list[_Block], *, has_tags: bool) -> tuple[str, str]:
+    """The thinking and the text of a reply, from its blocks."""
+    words = ReplyWords(has_tags=has_tags)
+    thoughts = [
+        block.text if block.start.type == "thinking" else "".join(block.words.reasoning)
+        for block in blocks
+    ]
+    words.add("\n\n".join(filter(None, thoughts)), "")
+    for block in blocks:
+        words.add("", block.text if block.start.type == "text" else "")
+    return words.both()
 
 
 def _opaque(blocks: list[_Block]) -> str:

@@ -8,10 +8,10 @@ from msgspec import Struct
 from hermes.providers.adapter import ErrorFrame, StreamBroken, settled_finish
 from hermes.providers.opaque_items import ABSENT, Opaque, is_present, pack
 from hermes.providers.sse import ServerEvent
-from hermes.providers.think_tags import Thinking, split_unopened
+from hermes.providers.think_tags import ReplyWords
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
-from hermes.schema.model import ModelEvent, ReasoningPiece, TextDelta, ToolCallStarted
+from hermes.schema.model import ModelEvent, ToolCallStarted
 
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
@@ -152,9 +152,7 @@ class ChatReader:
         self._stops_when_cut = stops_when_cut
         self._json = WireJson()
         self._reasoning_outside_output = reasoning_outside_output
-        self._thinking = Thinking()
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
+        self._words = ReplyWords()
         self._details: list[_Detail] = []
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
@@ -194,13 +192,13 @@ class ChatReader:
     def _choice(self, choice: _Choice, events: list[ModelEvent], data: bytes) -> None:
         delta = choice.delta or choice.message
         if delta is not None:
-            self._words(delta, events)
+            self._read_words(delta, events)
             for position, call in enumerate(delta.tool_calls or ()):
                 if choice.delta is None:
                     call.index = position  # each is a call of its own
                 self._call(call, events)
         if choice.finish_reason:
-            self._add(self._thinking.end(), events)
+            events += self._words.end_part()
             if choice.finish_reason in _FAILED:
                 said = {
                     "message": data.decode("utf-8", "replace"),
@@ -209,20 +207,21 @@ class ChatReader:
                 raise ErrorFrame(msgspec.json.encode({"error": said}))
             self._finish = choice.finish_reason
 
-    def _words(self, delta: _Delta, events: list[ModelEvent]) -> None:
-        self._add((delta.reasoning_content or delta.reasoning or "", ""), events)
+    def _read_words(self, delta: _Delta, events: list[ModelEvent]) -> None:
+        words = self._words
+        events += words.add(delta.reasoning_content or delta.reasoning or "", "")
         for detail in delta.reasoning_details or ():
             self._add_detail(detail)
         content = delta.content
         if isinstance(content, str):
-            self._add(self._thinking.feed(content), events)
+            events += words.add_text(content)
         else:  # in parts, as Mistral's thinking models send it
             for piece in content or ():
                 thought = "".join(part.text for part in piece.thinking)
-                self._add((thought, piece.text), events)
+                events += words.add(thought, piece.text)
         if delta.refusal:
             self._refused = True
-            self._add(("", delta.refusal), events)
+            events += words.add("", delta.refusal)
 
     def _add_detail(self, detail: _Detail) -> None:
         last = self._details[-1] if self._details else None
@@ -230,15 +229,6 @@ class ChatReader:
             last.add(detail)
         else:
             self._details.append(detail)
-
-    def _add(self, parts: tuple[str, str], events: list[ModelEvent]) -> None:
-        thought, text = parts
-        if thought:
-            self._reasoning.append(thought)
-            events.append(ReasoningPiece(thought))
-        if text:
-            self._text.append(text)
-            events.append(TextDelta(text))
 
     def _call(self, delta: _CallDelta, events: list[ModelEvent]) -> None:
         call = self._find(delta)
@@ -283,15 +273,13 @@ class ChatReader:
         if not all(call.started for call in self._calls):
             raise StreamBroken("a tool call has no name")
         self._json.complete(
-            self._text, self._calls[-1].arguments if self._calls else None
+            self._words.text, self._calls[-1].arguments if self._calls else None
         )
         if finish == "stop" and self._is_cut():
             finish = "length"
         extras = {call.id: call.extra for call in self._calls if call.extra is not None}
         details = [msgspec.Raw(msgspec.json.encode(detail)) for detail in self._details]
-        thought, text = "".join(self._reasoning), "".join(self._text)
-        if not thought:
-            thought, text = split_unopened(text)
+        thought, text = self._words.both()
         return AssistantMessage(
             text=text,
             reasoning=thought,
@@ -306,7 +294,7 @@ class ChatReader:
 
     def _is_cut(self) -> bool:
         """Whether a reply that says it is complete ends in the middle of a sentence, from a server known for that."""
-        text = "".join(self._text).strip()
+        text = "".join(self._words.text).strip()
         if not self._stops_when_cut or self._calls or len(text.split()) < _MIN_WORDS:
             return False
         from hermes.core.reply_check import ends_naturally

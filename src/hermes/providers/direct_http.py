@@ -6,14 +6,15 @@ credentials in the address) goes through `proxied_http`.
 
 import asyncio
 import select
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias, cast
 from urllib.parse import SplitResult, urlsplit
 
 import h11
 
 from hermes.providers.http_response import ConnectionBroken
 from hermes.providers.metadata_addresses import is_hidden_metadata
+from hermes.providers.read_pacing import ReadPacing
 
 if TYPE_CHECKING:
     import ssl
@@ -26,6 +27,9 @@ _READ_BYTES = 64 * 1024
 OpenConnection: TypeAlias = Callable[
     ..., Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
 ]
+
+
+_HttpEvent: TypeAlias = "type[h11.NEED_DATA | h11.PAUSED] | h11.Event"
 
 
 class Direct:
@@ -113,6 +117,9 @@ class Http11Connection:
         self._http = h11.Connection(
             h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES
         )
+        transport = cast("asyncio.Transport", writer.transport)  # it is both ways
+        self._pacing = ReadPacing(transport, asyncio.get_running_loop())
+        self._kept: _HttpEvent | h11.RemoteProtocolError | None = None
         self._fresh = True
         self._waiting_since = 0.0
         self.status = 0
@@ -137,6 +144,7 @@ class Http11Connection:
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> None:
         """Sends a request and waits for the head of its answer. Raises ConnectionBroken."""
+        self._pacing.restart()
         parts = urlsplit(url)
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         fields = [
@@ -172,11 +180,21 @@ class Http11Connection:
         }
 
     async def chunk(self) -> bytes:
-        """The next piece of the body; nothing at its end. Raises ConnectionBroken."""
+        """The next piece of the body, with all that came with it; nothing at its end. Raises ConnectionBroken."""
         while not isinstance(event := await self._event(), h11.EndOfMessage):
             if isinstance(event, h11.Data) and event.data:
-                return bytes(event.data)
+                return b"".join((event.data, *self._data_at_hand()))
         return b""
+
+    def _data_at_hand(self) -> Iterator[bytes]:
+        """Yields the pieces of the body that need no more reading. Keeps what comes after them for `_event`."""
+        try:
+            while isinstance(event := self._http.next_event(), h11.Data):
+                yield event.data
+        except h11.RemoteProtocolError as error:
+            self._kept = error
+        else:
+            self._kept = event
 
     async def end(self) -> None:
         """Keeps the connection if the answer is complete, else closes it."""
@@ -195,14 +213,22 @@ class Http11Connection:
 
     async def _event(self) -> h11.Event:
         try:
-            while (event := self._http.next_event()) is h11.NEED_DATA:
-                self._http.receive_data(await self._reader.read(_READ_BYTES))
+            while (event := self._next_event()) is h11.NEED_DATA:
+                data = await self._reader.read(_READ_BYTES)
+                self._pacing.note_read(len(data))
+                self._http.receive_data(data)
         except (OSError, h11.RemoteProtocolError) as error:
             raise ConnectionBroken(str(error)) from error
         if isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:
             raise ConnectionBroken("the server closed the connection")
         assert isinstance(event, h11.Event)  # noqa: S101 - the two that are not events are handled above
         return event
+
+    def _next_event(self) -> _HttpEvent:
+        kept, self._kept = self._kept, None
+        if isinstance(kept, h11.RemoteProtocolError):
+            raise kept
+        return self._http.next_event() if kept is None else kept
 
 
 def _server(parts: SplitResult) -> str:

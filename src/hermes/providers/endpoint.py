@@ -32,6 +32,13 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     custom: Mapping[str, CustomModel] = {}
     headers: Mapping[str, str] = {}
 
+    @property
+    def tells_thinking_apart(self) -> bool:
+        """Whether its text never has thinking in it: tags in it are what the model wants to say. Others serve any model."""
+        is_known = self.quirks.family in ("openai", "anthropic")
+        own = (f"https://{host}/" for host in self.quirks.hosts)
+        return is_known and f"{self.base_url}/".startswith(tuple(own))
+
     def at_model(self, model: str) -> "ModelEndpoint":
         """Returns this endpoint with another model."""
         if not model or model == self.model:

@@ -10,6 +10,9 @@ from hermes.errors import SettingsError
 from hermes.primitives.tasks import running
 from hermes.schema.model import ModelEvent, ModelRequest, ReplyPreparing
 from hermes.settings.load import environment
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.providers.embedded import EmbeddedModel, ModelFile
@@ -142,7 +145,7 @@ def _find_file(
     except ImportError as error:
         hint = "Set a key (hermes config set OPENAI_API_KEY), or model.base_url for a server of your own."
         raise SettingsError(
-            "The embedded model is not part of this installation.", hint=hint
+            t.later("The embedded model is not part of this installation."), hint=hint
         ) from error
     folder = embedded.models_folder(environment(), Path.home())
     if name.endswith(".gguf") or "/" in name:

@@ -25,6 +25,9 @@ from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
 from hermes.providers.server_facts import ServerFacts, read_server_facts
 from hermes.schema.model import ModelEvent, ModelRequest
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _CHARACTERS_PER_TOKEN = 4
 _MIN_FREE_TOKENS = 1_500  # for a conversation and a reply, beside the fixed part
@@ -229,14 +232,22 @@ def check_context(facts: ServerFacts, request: ModelRequest) -> None:
     whose = f"{facts.label} gives {facts.model} a context of {context:,} tokens"
     if fixed + _MIN_FREE_TOKENS > context:
         raise ModelError(
-            f"{whose}, and Hermes needs about {fixed + _MIN_FREE_TOKENS:,}",
-            hint=f"Nothing was sent. {facts.advice()}",
+            t.later(
+                "{whose}, and Hermes needs about {needed:,}",
+                whose=whose,
+                needed=fixed + _MIN_FREE_TOKENS,
+            ),
+            hint=t.later("Nothing was sent. {advice}", advice=facts.advice()),
             reason="bad_request",
         )
     if fixed + said + _MIN_REPLY_TOKENS > context:
         raise ModelError(
-            f"{whose}, and this conversation has about {fixed + said:,}",
-            hint=f"Nothing was sent. {facts.advice()}",
+            t.later(
+                "{whose}, and this conversation has about {needed:,}",
+                whose=whose,
+                needed=fixed + said,
+            ),
+            hint=t.later("Nothing was sent. {advice}", advice=facts.advice()),
             reason="too_long",
             compress=True,
         )

@@ -104,8 +104,8 @@ class Responses:
             _body(endpoint, request, msgspec.Raw(b"[" + messages + b"]"))
         )
 
-    def reader(self, endpoint: ModelEndpoint) -> ResponsesReader:  # noqa: ARG002 - the same for all
-        return ResponsesReader()
+    def reader(self, endpoint: ModelEndpoint) -> ResponsesReader:
+        return ResponsesReader(has_tags=not endpoint.tells_thinking_apart)
 
 
 def _body(endpoint: ModelEndpoint, request: ModelRequest, items: msgspec.Raw) -> _Body:

@@ -19,9 +19,10 @@ from hermes.providers.opaque_items import (
     pack,
 )
 from hermes.providers.sse import ServerEvent
+from hermes.providers.think_tags import ReplyWords, without_thinking
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
-from hermes.schema.model import ModelEvent, ReasoningPiece, TextDelta, ToolCallStarted
+from hermes.schema.model import ModelEvent, ToolCallStarted
 
 
 class CallItem(Struct, tag_field="type", tag="function_call"):
@@ -131,11 +132,11 @@ _INCOMPLETE: dict[str, FinishReason] = {
 class ResponsesReader:
     """Implements `Reader`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_tags: bool = True) -> None:
         self.done = False
         self._json = WireJson()
-        self._text: list[str] = []
-        self._reasoning: list[str] = []
+        self._has_tags = has_tags
+        self._words = ReplyWords(has_tags=has_tags)
         self._items: list[_Item] = []  # in the order in which they were completed
         self._open: set[int] = set()
         self._refused = False
@@ -173,28 +174,28 @@ class ResponsesReader:
         for part in item.content or ():
             if item.type == "message" and (text := part.text or part.refusal):
                 self._refused = self._refused or bool(part.refusal)
-                self._text.append(text)
-                events.append(TextDelta(text))
+                events += self._said(text, is_refusal=bool(part.refusal))
+                events += self._words.end_part()
         if item.type == "reasoning":
             thought = "\n\n".join(
                 part.text for part in self._json.decode(_summary, bytes(item.summary))
             )
-            self._reasoning.append(thought)
-            events += [ReasoningPiece(thought)] if thought else []
+            events += self._words.add(thought, "")
         return events
+
+    def _said(self, text: str, *, is_refusal: bool) -> list[ModelEvent]:
+        """More of the reply's text. A refusal is the server's own words."""
+        return self._words.add("", text) if is_refusal else self._words.add_text(text)
 
     def _handle(self, event: _Event, data: bytes) -> list[ModelEvent]:
         kind = event.type
         if kind in _TEXT and isinstance(event.delta, str):
             self._refused = self._refused or kind == "response.refusal.delta"
-            self._text.append(event.delta)
-            return [TextDelta(event.delta)]
+            return self._said(event.delta, is_refusal=kind == "response.refusal.delta")
         if kind in _THOUGHT and isinstance(event.delta, str):
-            self._reasoning.append(event.delta)
-            return [ReasoningPiece(event.delta)]
-        if kind == "response.reasoning_summary_part.added" and self._reasoning:
-            self._reasoning.append("\n\n")
-            return [ReasoningPiece("\n\n")]
+            return self._words.add(event.delta, "")
+        if kind == "response.reasoning_summary_part.added" and self._words.reasoning:
+            return self._words.add("\n\n", "")
         if kind == "response.output_item.added":
             return self._added(
                 self._json.decode(_item, bytes(event.item)), event.output_index
@@ -206,7 +207,9 @@ class ResponsesReader:
             self._ended(kind, self._json.decode(_response, bytes(event.response)), data)
         elif kind == "error":
             raise ErrorFrame(data)
-        return []
+        else:
+            return []
+        return self._words.end_part()
 
     def _added(self, item: _Item, index: int | None) -> list[ModelEvent]:
         self._open.add(index or 0)
@@ -242,7 +245,7 @@ class ResponsesReader:
             raise StreamBroken("the stream was cut before its end")
         calls = [item for item in self._items if item.type == "function_call"]
         arguments = [calls[-1].arguments or ""] if calls else None
-        self._json.complete(self._text, arguments)
+        self._json.complete(self._words.text, arguments)
         if arguments:
             calls[-1].arguments = "".join(arguments)
         tool_calls = checked_calls(
@@ -250,9 +253,10 @@ class ResponsesReader:
             for item in calls
         )
         finish = settled_finish(self._finish, tool_calls)
+        thought, text = self._words.both()
         return AssistantMessage(
-            text="".join(self._text),
-            reasoning="".join(self._reasoning),
+            text=text,
+            reasoning=thought,
             tool_calls=tool_calls,
             finish="refused" if self._refused else finish,
             usage=self._usage,
@@ -263,20 +267,26 @@ class ResponsesReader:
         """The items to replay, if they hold something that the plain message can't."""
         if not any(item.encrypted_content or item.phase for item in self._items):
             return ""
-        sent = (_sent(item) for item in self._items)
+        sent = (_sent(item, has_tags=self._has_tags) for item in self._items)
         calls = [item.call_id for item in self._items if item.type == "function_call"]
         items = [msgspec.Raw(msgspec.json.encode(item)) for item in sent if item]
         return pack(Opaque(api="responses", calls=calls, items=items))
 
 
-def _sent(item: _Item) -> _SentMessage | _SentReasoning | CallItem | None:
+def _sent(
+    item: _Item, *, has_tags: bool
+) -> _SentMessage | _SentReasoning | CallItem | None:
     if item.type == "reasoning" and item.encrypted_content:
         return _SentReasoning(item.summary, item.encrypted_content)
     if item.type == "function_call":
         return CallItem(item.call_id, item.name, arguments_object(item.arguments or ""))
     if item.type == "message":
-        parts = [_SentText(part.text or part.refusal) for part in item.content or ()]
-        return _SentMessage(parts, phase=item.phase or UNSET)
+        texts = [
+            (without_thinking(part.text) if has_tags else part.text) or part.refusal
+            for part in item.content or ()
+        ]
+        parts = [_SentText(text) for text in texts if text]
+        return _SentMessage(parts, phase=item.phase or UNSET) if parts else None
     return None
 
 

@@ -15,6 +15,9 @@ from hermes.providers.credentials import ApiKey, Credential
 from hermes.providers.provider_table import FAMILIES, Api, Quirks, is_local
 from hermes.settings import Secrets, Settings
 from hermes.settings.sections import CustomModel, CustomProvider
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.providers.sign_in.accounts import Account
@@ -111,8 +114,12 @@ def _headers(
         is_sound = value.isprintable() and re.fullmatch(r"[A-Za-z0-9_\-]{1,100}", name)
         if name.lower() in _OWN_HEADERS or not is_sound:
             raise SettingsError(
-                f"custom_providers.{provider}.headers: {name[:100]!r} can't be set there.",
-                hint="A key goes into .env, and its variable into key_env.",
+                t.later(
+                    "custom_providers.{provider}.headers: {name!r} can't be set there.",
+                    provider=provider,
+                    name=name[:100],
+                ),
+                hint=t.later("A key goes into .env, and its variable into key_env."),
             )
     own = {name.lower(): value for name, value in custom.headers.items()}
     return dict(family.headers) | own
@@ -198,8 +205,13 @@ def credentials_of(
     ):
         variable = address_variable(route.key_variable)
         raise SettingsError(
-            f"{route.quirks.label} needs the address of your resource.",
-            hint=f"Store it with: hermes config set {variable} https://NAME.openai.azure.com/openai/v1",
+            t.later(
+                "{label} needs the address of your resource.", label=route.quirks.label
+            ),
+            hint=t.later(
+                "Store it with: hermes config set {variable} https://NAME.openai.azure.com/openai/v1",
+                variable=variable,
+            ),
         )
     named = tuple(
         ApiKey(key, api=route.api, name=f"{route.key_variable} {number}")
@@ -244,8 +256,10 @@ def keys_of(
     needs_sign_in = route.quirks.sign_in and not route.quirks.key_variable
     if needs_sign_in and not route.key_variable and required:
         raise SettingsError(
-            f"No sign-in with {route.quirks.label} works.",
-            hint=f"Sign in with: hermes auth add {route.quirks.sign_in}",
+            t.later("No sign-in with {label} works.", label=route.quirks.label),
+            hint=t.later(
+                "Sign in with: hermes auth add {sign_in}", sign_in=route.quirks.sign_in
+            ),
         )
     if not route.key_variable:
         return ()
@@ -263,8 +277,10 @@ def _stored_keys(variable: str, secrets: Secrets) -> tuple[str, ...]:
     keys = tuple(dict.fromkeys(filter(None, map(str.strip, values))))
     if not all(key.isascii() and key.isprintable() for key in keys):
         raise SettingsError(
-            f"{variable} holds characters that no key has.",
-            hint=f"Store it again with: hermes config set {variable}",
+            t.later("{variable} holds characters that no key has.", variable=variable),
+            hint=t.later(
+                "Store it again with: hermes config set {variable}", variable=variable
+            ),
         )
     return keys
 
@@ -292,12 +308,16 @@ def _known(settings: Settings, provider: str) -> bool:
 def _checked(provider: str, address: str) -> str:
     if not address:
         hint = f"Set custom_providers.{provider}.base_url, or model.base_url."
-        raise SettingsError(f"The provider {provider} has no address.", hint=hint)
+        raise SettingsError(
+            t.later("The provider {provider} has no address.", provider=provider),
+            hint=hint,
+        )
     parts = urlsplit(address)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         hint = "It looks like https://example.org/v1."
         raise SettingsError(
-            "The address of the model service is not an HTTP address.", hint=hint
+            t.later("The address of the model service is not an HTTP address."),
+            hint=hint,
         )
     return address.rstrip("/")
 
@@ -317,7 +337,10 @@ def _unknown(settings: Settings, provider: str) -> SettingsError:
         else f"There are: {', '.join(names)}; or set custom_providers.{provider}."
     )
     return SettingsError(
-        f"model.provider: there is no provider called {provider}.", hint=hint
+        t.later(
+            "model.provider: there is no provider called {provider}.", provider=provider
+        ),
+        hint=hint,
     )
 
 

@@ -25,7 +25,7 @@ _MAX_ANSWER_BYTES = 8_000_000  # Ollama sends a vocabulary along
 _SUGGESTED_TOKENS = 32_768
 MIN_CONTEXT_TOKENS = 8_192  # Hermes' own part takes about 3,000 of them
 _T = TypeVar("_T")
-_BILLIONS = re.compile(r"(\d+(?:\.\d+)?)\s*([BM])\b", re.IGNORECASE)
+_BILLIONS = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)\s*([BM])\b", re.IGNORECASE)
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)\s*$", re.MULTILINE)
 
 

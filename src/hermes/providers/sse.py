@@ -1,5 +1,7 @@
 """Parses server-sent events, however the bytes were cut. Bounded in size, and strict about what is no event."""
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024  # also of one line
@@ -43,13 +45,13 @@ class EventParser:
         self._skip_newline = False
         self._started = False
 
-    def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """Returns the events that `chunk` completes."""
+    def feed(self, chunk: bytes) -> Iterator[ServerEvent]:
+        """Yields the events that `chunk` completes; all of them must be taken."""
         if b"\r" in chunk or self._skip_newline:
             chunk = self._plain_newlines(chunk)
         if b"\n" not in chunk:
             self._keep(chunk)
-            return []
+            return
         if self._line:
             chunk = b"".join((*self._line, chunk))
             self._line.clear()
@@ -58,8 +60,9 @@ class EventParser:
             self._started = True
             chunk = chunk.removeprefix(b"\xef\xbb\xbf")
         lines = chunk.split(b"\n")
-        self._keep(lines.pop())
-        return self._read(lines)
+        rest = lines.pop()
+        yield from self._read(lines)
+        self._keep(rest)
 
     def _plain_newlines(self, chunk: bytes) -> bytes:
         """Turns CR and CRLF into LF. A CR at the end of a chunk ends its line; a LF after it belongs to it."""
@@ -81,8 +84,7 @@ class EventParser:
             raise BrokenEvents(f"a line of more than {self._limit} bytes")
         self._line.append(piece)
 
-    def _read(self, lines: list[bytes]) -> list[ServerEvent]:
-        events: list[ServerEvent] = []
+    def _read(self, lines: list[bytes]) -> Iterator[ServerEvent]:
         for line in lines:
             if not line:
                 if self._data:
@@ -91,9 +93,10 @@ class EventParser:
                         if len(self._data) == 1
                         else b"\n".join(self._data)
                     )
-                    events.append(ServerEvent(self._name, data, self._id))
+                    name, self._name = self._name, ""
                     self._data.clear()
                     self._size = 0
+                    yield ServerEvent(name, data, self._id)
                 self._name = ""
             elif line.startswith(b"data:"):
                 self._add_data(line[6:] if line.startswith(b"data: ") else line[5:])
@@ -105,7 +108,6 @@ class EventParser:
                     )
             else:
                 self._rare(line)
-        return events
 
     def _rare(self, line: bytes) -> None:
         """Reads a rare field. The standard ignores unknown ones; here they mean that something else was sent."""

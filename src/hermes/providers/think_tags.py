@@ -7,6 +7,7 @@ it is closed soon. In code the tags are text.
 import re
 
 from hermes.primitives.lazy_pattern import lazy_pattern
+from hermes.schema.model import ModelEvent, ReasoningPiece, TextDelta
 
 _NAMES = ("think", "thinking", "thought", "reasoning", "scratchpad", "reasoning_scratchpad")  # fmt: skip
 _OPENERS = {f"<{name}>": f"</{name}>" for name in _NAMES}
@@ -22,11 +23,11 @@ _CLOSING_LINE = lazy_pattern(
 class Thinking:
     """Splits the text of one reply as it comes. Nothing is lost: what turns out not to be a tag is text."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, begins: bool = True) -> None:
         self._held = ""
         self._close = ""  # the tag that ends the block we are in
         self._opener = ""  # how the block began, while it may still turn out to be text
-        self._gap = True  # before the first word, or behind a block of its own
+        self._gap = begins  # before the first word, or behind a block of its own
         self._line = _LineState()
 
     def feed(self, text: str) -> tuple[str, str]:
@@ -103,6 +104,54 @@ class Thinking:
             self._gap = self._gap and not text
         self._line.add(text)
         texts.append(text)
+
+
+class ReplyWords:
+    """The text and the thinking of a reply, as they come. All formats read what a server sends through it. `begins`: no
+    other text of the reply comes before. Without `has_tags`, tags in the text are part of it."""
+
+    def __init__(self, *, begins: bool = True, has_tags: bool = True) -> None:
+        self._has_tags = has_tags
+        self.text: list[str] = []
+        self.reasoning: list[str] = []
+        self._thinking = Thinking(begins=begins)
+
+    def add_text(self, text: str) -> list[ModelEvent]:
+        """Text that a server sent, which may have thinking in it."""
+        if not self._has_tags:
+            return self.add("", text)
+        return self.add(*self._thinking.feed(text))
+
+    def end_part(self) -> list[ModelEvent]:
+        """A part of the text is complete; what begins in it does not go on in the next."""
+        rest = self.add(*self._thinking.end())
+        self._thinking = Thinking(begins=not self.text)
+        return rest
+
+    def add(self, thought: str, text: str) -> list[ModelEvent]:
+        """What a server has told apart already."""
+        events: list[ModelEvent] = []
+        if thought:
+            self.reasoning.append(thought)
+            events.append(ReasoningPiece(thought))
+        if text:
+            self.text.append(text)
+            events.append(TextDelta(text))
+        return events
+
+    def both(self) -> tuple[str, str]:
+        """The thinking and the text of the whole reply."""
+        thought, text = "".join(self.reasoning), "".join(self.text)
+        is_apart = thought or not self._has_tags
+        return (thought, text) if is_apart else split_unopened(text)
+
+
+def without_thinking(text: str) -> str:
+    """A whole part of a reply without the thinking in it, as it is sent back."""
+    words = ReplyWords()
+    words.add_text(text)
+    words.end_part()
+    return "".join(words.text)
 
 
 def split_unopened(text: str) -> tuple[str, str]:

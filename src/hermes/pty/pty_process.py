@@ -13,6 +13,9 @@ from typing import Self
 
 from hermes.errors import HermesError, os_reason
 from hermes.pty.process_group import PtyChild
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 try:
     import fcntl
@@ -154,8 +157,12 @@ class PtyBridge:
                 if self._child.poll():
                     return
                 raise PtyStalled(
-                    f"The program does not read: {len(rest):,} of {len(data):,} bytes were not written.",
-                    hint="It may be stopped; resume or end it.",
+                    t.later(
+                        "The program does not read: {count:,} of {total:,} bytes were not written.",
+                        count=len(rest),
+                        total=len(data),
+                    ),
+                    hint=t.later("It may be stopped; resume or end it."),
                 )
 
     def resize(self, cols: int, rows: int) -> None:
@@ -224,15 +231,19 @@ class PtyBridge:
 def _open() -> tuple[int, int]:
     if termios is None or not hasattr(os, "posix_spawn"):
         raise PtyUnavailableError(
-            "This system has no pseudo-terminals.",
-            hint="On Windows, run Hermes inside WSL. Otherwise use the chat on the page, or your own terminal.",
+            t.later("This system has no pseudo-terminals."),
+            hint=t.later(
+                "On Windows, run Hermes inside WSL. Otherwise use the chat on the page, or your own terminal."
+            ),
         )
     try:
         return os.openpty()
     except OSError as error:
         raise PtyUnavailableError(
-            f"No terminal can be opened ({os_reason(error)}).",
-            hint="Close some terminals; in a container, mount /dev/pts.",
+            t.later(
+                "No terminal can be opened ({os_reason}).", os_reason=os_reason(error)
+            ),
+            hint=t.later("Close some terminals; in a container, mount /dev/pts."),
         ) from error
 
 

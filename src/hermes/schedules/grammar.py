@@ -8,6 +8,9 @@ from hermes.schedules.recurrence import MIN_INTERVAL_S, cron, on_the_wall
 from hermes.schedules.time_zones import ScheduleError, zone
 from hermes.schedules.tokens import UNITS, ScheduleTokens
 from hermes.schema.schedules import Cron, Days, Every, Once, Rule
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _EVERY_DAY = tuple(range(7))
 _WEEKDAYS, _WEEKEND = (0, 1, 2, 3, 4), (5, 6)
@@ -85,8 +88,8 @@ class Grammar:
         number = 2 if words.take("other") else words.number()
         if words.next in ("s", "sec", "secs", "second", "seconds"):
             raise ScheduleError(
-                f"“{words.text}” is too often.",
-                hint="A job runs once a minute at most.",
+                t.later("“{text}” is too often.", text=words.text),
+                hint=t.later("A job runs once a minute at most."),
             )
         unit = words.unit() or words.fail(
             "a day, or a number of minutes, hours, days or weeks,"
@@ -97,8 +100,8 @@ class Grammar:
         words = self._words
         if not 0 < number * UNITS[unit] <= _MAX_INTERVAL_S:
             raise ScheduleError(
-                f"“{words.text}” is not a valid interval.",
-                hint="Use one minute to ten years.",
+                t.later("“{text}” is not a valid interval.", text=words.text),
+                hint=t.later("Use one minute to ten years."),
             )
         if unit == "day" and words.next:
             return self._each_days(number, self._today)
@@ -126,8 +129,8 @@ class Grammar:
             return self._at(days)
         if len(days) > 1:
             raise ScheduleError(
-                f"“{words.text}” names several days.",
-                hint="Make a job for each of them.",
+                t.later("“{text}” names several days.", text=words.text),
+                hint=t.later("Make a job for each of them."),
             )
         since = self._today + timedelta(days=(days[0] - self._today.weekday()) % 7)
         times = self._times()
@@ -164,7 +167,12 @@ class Grammar:
                 else "Name a time: every 2 days at 9:00"
             )
             raise ScheduleError(
-                f"Every {number} {unit}s does not fit into hours of a day.", hint=hint
+                t.later(
+                    "Every {number} {unit}s does not fit into hours of a day.",
+                    number=number,
+                    unit=unit,
+                ),
+                hint=hint,
             )
         span = "*" if hours == (0, 23) else f"{hours[0]}-{hours[1]}"
         if unit == "hour":
@@ -209,8 +217,8 @@ class Grammar:
         self._of_month()
         if any(day.isdecimal() and not 1 <= int(day) <= 31 for day in days):
             raise ScheduleError(
-                "A month has no such day.",
-                hint="1st to 31st are possible, and the last day.",
+                t.later("A month has no such day."),
+                hint=t.later("1st to 31st are possible, and the last day."),
             )
         return self._cron(",".join(days), "*", "*")
 

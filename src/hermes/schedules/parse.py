@@ -17,6 +17,9 @@ from hermes.schedules.recurrence import cron, next_after
 from hermes.schedules.time_zones import ScheduleError, zone
 from hermes.schedules.tokens import ScheduleTokens
 from hermes.schema.schedules import Rule
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _MAX_SCHEDULE_CHARS = 300  # characters
 _CRON = re.compile(
@@ -42,7 +45,8 @@ def understand(text: str, now: float, zone_name: str) -> ParsedSchedule:
     if not text or len(text) > _MAX_SCHEDULE_CHARS:
         what = "is too long" if text else "is empty"
         raise ScheduleError(
-            f"The schedule {what}.", hint="Such as: every weekday at 9:00"
+            t.later("The schedule {what}.", what=what),
+            hint=t.later("Such as: every weekday at 9:00"),
         )
     if not _CRON.fullmatch(text):
         if found := _ZONE.search(text):
@@ -55,7 +59,8 @@ def understand(text: str, now: float, zone_name: str) -> ParsedSchedule:
         rule = cron(text)
     if next_after(rule, zone_name, now) is None:
         raise ScheduleError(
-            f"“{text}” is already in the past.", hint="Name a time in the future."
+            t.later("“{text}” is already in the past.", text=text),
+            hint=t.later("Name a time in the future."),
         )
     return ParsedSchedule(rule, zone_name)
 
@@ -68,7 +73,8 @@ def seconds(text: str) -> float:
     total = length_of(words)
     if total is None or not words.done:
         raise ScheduleError(
-            f"{text!r} is not a duration.", hint="Such as: 90s, 10 minutes, 2h"
+            t.later("{text!r} is not a duration.", text=text),
+            hint=t.later("Such as: 90s, 10 minutes, 2h"),
         )
     return total
 

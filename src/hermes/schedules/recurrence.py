@@ -12,6 +12,9 @@ from cronsim import CronSim, CronSimError
 
 from hermes.schedules.time_zones import ScheduleError, zone
 from hermes.schema.schedules import Cron, Days, Every, Once, Rule
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 MIN_INTERVAL_S = 60.0
 """The minimum seconds between two runs of a job."""
@@ -32,18 +35,23 @@ def cron(text: str) -> Cron:
     text = " ".join(text.split())
     if text == "@reboot":
         raise ScheduleError(
-            "@reboot is not a time.",
-            hint="Run `hermes` when the machine starts, with systemd.",
+            t.later("@reboot is not a time."),
+            hint=t.later("Run `hermes` when the machine starts, with systemd."),
         )
     if text.startswith("@") and text not in _ALIASES:
         raise ScheduleError(
-            f"There is no {text}.", hint=f"There are: {', '.join(_ALIASES)}."
+            t.later("There is no {text}.", text=text),
+            hint=t.later("There are: {aliases}.", aliases=", ".join(_ALIASES)),
         )
     expression = _ALIASES.get(text, text)
     if len(expression.split()) != 5:
         hint = "It has five: minute, hour, day of the month, month, day of the week. Such as: 0 9 * * 1-5"
         raise ScheduleError(
-            f"{text!r} is not a cron expression: it has {len(expression.split())} fields.",
+            t.later(
+                "{text!r} is not a cron expression: it has {count} fields.",
+                text=text,
+                count=len(expression.split()),
+            ),
             hint=hint,
         )
     try:
@@ -51,12 +59,14 @@ def cron(text: str) -> Cron:
     except (CronSimError, AssertionError) as error:
         what = str(error).replace("Bad", "it has a bad") or "it can't be read"
         raise ScheduleError(
-            f"{text!r} is not a cron expression: {what}.", hint="Such as: 0 9 * * 1-5"
+            t.later("{text!r} is not a cron expression: {what}.", text=text, what=what),
+            hint=t.later("Such as: 0 9 * * 1-5"),
         ) from error
     rule = Cron((expression,))
     if next_after(rule, "UTC", 0.0) is None:
         raise ScheduleError(
-            f"{text!r} never happens.", hint="Check the day and the month."
+            t.later("{text!r} never happens.", text=text),
+            hint=t.later("Check the day and the month."),
         )
     return rule
 

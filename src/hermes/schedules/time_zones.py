@@ -6,6 +6,9 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hermes.errors import HermesError
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _LINK = Path("/etc/localtime")
 _FOLDER = "zoneinfo/"
@@ -21,7 +24,9 @@ def zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         hint = "Zones have names such as Europe/Berlin, America/New_York or UTC."
-        raise ScheduleError(f"Unknown time zone {name!r}.", hint=hint) from error
+        raise ScheduleError(
+            t.later("Unknown time zone {name!r}.", name=name), hint=hint
+        ) from error
 
 
 def on_the_clock(at: float, name: str) -> datetime:

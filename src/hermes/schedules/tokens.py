@@ -5,6 +5,9 @@ from datetime import date, time
 from typing import NoReturn
 
 from hermes.schedules.time_zones import ScheduleError
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MONTHS = (
@@ -105,7 +108,11 @@ class ScheduleTokens:
         rest = self.text[self._words[self._at][1] :] if not self.done else ""
         if not understood:
             raise ScheduleError(
-                f"The schedule “{self.text}” can't be read: {wanted} should come first.",
+                t.later(
+                    "The schedule “{text}” can't be read: {wanted} should come first.",
+                    text=self.text,
+                    wanted=wanted,
+                ),
                 hint=hint,
             )
         where = (
@@ -113,7 +120,14 @@ class ScheduleTokens:
             if rest
             else f"then {wanted} is missing"
         )
-        raise ScheduleError(f"Understood “{understood}”; {where}.", hint=hint)
+        raise ScheduleError(
+            t.later(
+                "Understood “{understood}”; {where}.",
+                understood=understood,
+                where=where,
+            ),
+            hint=hint,
+        )
 
     def number(self) -> int | None:
         """Parses a number, in digits or as a word."""

@@ -158,8 +158,23 @@ class ScheduleEnded(Event, frozen=True, kw_only=True):
     ] = ""
 
 
+class ScheduleWaiting(Event, frozen=True, kw_only=True):
+    """A planned instant is due, and waits for the machine that has the job's folder: nothing runs jobs there."""
+
+    topic: ClassVar[str] = "schedule.waiting"
+    durable: ClassVar[bool] = False
+    sensitive: ClassVar[tuple[str, ...]] = ("name",)
+
+    job: Annotated[str, Meta(description="Id of the job.")]
+    name: Annotated[str, Meta(description="Its name.")]
+    due: Annotated[float, Meta(description="The instant it was planned for.")]
+    place: Annotated[str, Meta(description="The machine that it waits for.")]
+    reason: Annotated[str, Meta(description="Why, and what to do, in words.")]
+
+
 SCHEDULE_EVENTS: tuple[type[Event], ...] = (
     ScheduleChanged,
     ScheduleStarted,
+    ScheduleWaiting,
     ScheduleEnded,
 )

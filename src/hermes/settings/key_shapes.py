@@ -8,8 +8,9 @@ HIDDEN = "********"
 """What replaces a secret."""
 _RUN_LENGTH = 16
 """Every key has this many letters, digits, `_` and `-` in a row; few ordinary words do."""
-LONG_RUN = b"a" * _RUN_LENGTH
-"""What a long run is in `key_classes`."""
+_LONG_RUN = b"a" * _RUN_LENGTH
+find_long_run = re.compile(_LONG_RUN).search
+"""Finds a long run in `key_classes`, twice as fast as `bytes.find` does."""
 KEY_CLASSES = bytes(
     97 if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_-") else 32
     for byte in range(256)
@@ -42,6 +43,7 @@ _ANYWHERE = (  # not only at the start of a word
     r"|(?<=hooks\.slack\.com/services/)T[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{16,}"
     r"|(?<=/api/webhooks/)\d{15,}/[A-Za-z0-9_\-]{40,}"  # Discord
     r"|[A-Za-z0-9_~.\-]{3}8Q~[A-Za-z0-9_~.\-]{31,}"  # Azure
+    r"|(?<![\w/:.])1//0[A-Za-z0-9_\-]{20,}"  # Google's refresh tokens
 )
 _WEBHOOK = r"hooks\.slack\.com/|/webhooks/"
 # How the shapes start, by their first letter: far faster to search than the shapes.
@@ -59,6 +61,16 @@ _STARTS = frozenset(
 # The second letters keep most words out before the branches are tried.
 _BEGINS_WITHIN = (
     rf"[-_](?=[ACGLNPSacdefghjklnoprstvwxy][8ABCEGIKMOSTabcefhiklnopqrstuvy]){_BEGINS}"
+)
+# What most long runs are: words, a hash or a UUID, a public key of SSH, words and numbers joined (none of which starts
+# like a key). The first part is too short to be base64 of a secret.
+_ORDINARY_PART = (
+    rf"(?!(?=[ACGLNPSacdefghjklnoprstvwxy][8ABCEGIKMOSTabcefhiklnopqrstuvy]){_BEGINS})"
+)
+_END = r"(?![A-Za-z0-9_\-])"
+_ORDINARY = (
+    rf"(?:[a-z]{{1,15}}+(?:[_\-]++[a-z]{{1,15}}+)*+{_END}|[0-9a-f\-]{{16,}}+{_END}|AAAA[A-Za-z0-9]++{_END}"
+    rf"|{_ORDINARY_PART}[A-Za-z0-9]{{0,19}}+(?:[_\-]++{_ORDINARY_PART}[A-Za-z0-9]*+)*+{_END})"
 )
 _SHORTEST_BODY = 12
 _BEGINS_PART = rf"(?:^|[-_]){_BEGINS}"
@@ -94,8 +106,17 @@ class _Searches(dict[str, "Callable[..., re.Match[str] | None]"]):
         return search
 
 
+class _Matches(dict[str, "Callable[..., re.Match[str] | None]"]):
+    """The same for `match`."""
+
+    def __missing__(self, pattern: str) -> "Callable[..., re.Match[str] | None]":
+        match = self[pattern] = PATTERNS[pattern].match
+        return match
+
+
 PATTERNS = _Patterns()
 SEARCH = _Searches()
+MATCH = _Matches()
 
 
 def compiled(pattern: str) -> "re.Pattern[str]":
@@ -113,36 +134,43 @@ def may_hold_key(text: str, classes: bytes, start: int) -> bool:
     """Returns whether a long run in `text`, the first of them at `start`, can be a key or encode one; a hash, a UUID
     or words can't. Errs on the side of yes. `classes` is `text` after `KEY_CLASSES`.
     """
-    length = len(classes)
     while start >= 0:
-        end = classes.find(b" ", start + _RUN_LENGTH)
-        if end < 0:
-            end = length
-        run = text[start:end]
-        # Looking up three letters is far faster than searching for a pattern.
-        if (
-            run[:3] in _STARTS
-            or (
-                ("_" in run or ("-" in run and run.strip(_HEX)))
-                and SEARCH[_BEGINS_WITHIN](text, start, end - _SHORTEST_BODY)
-            )
-        ) and _is_suspect(run):
-            return True
-        first = run[0]
-        if first in _FIRST_OF_FOUR:
-            if (
-                run[4] in _FIRST_OF_FOUR
-                and run[8] in _FIRST_OF_FOUR
-                and run[12] in _FIRST_OF_FOUR
-                and _may_be_encoded(run)
-            ):
+        ordinary = MATCH[_ORDINARY](text, start)
+        if ordinary is None:
+            end = classes.find(b" ", start + _RUN_LENGTH)
+            end = len(classes) if end < 0 else end
+            if _is_key(text, start, end):
                 return True
-            if first in "MNO" and text[end : end + 1] == ".":
-                return True
+        else:
+            end = ordinary.end()
         if start and text[start - 1] in ":./~" and _continues_key(text, start, end):
             return True
-        start = classes.find(LONG_RUN, end) if length - end > _RUN_LENGTH else -1
+        start = classes.find(_LONG_RUN, end) if len(classes) - end > _RUN_LENGTH else -1
     return False
+
+
+def _is_key(text: str, start: int, end: int) -> bool:
+    """Returns whether a long run can be a key by itself, or encode one."""
+    run = text[start:end]
+    # Looking up three letters is far faster than searching for a pattern.
+    if (
+        run[:3] in _STARTS
+        or (
+            ("_" in run or "-" in run)
+            and SEARCH[_BEGINS_WITHIN](text, start, end - _SHORTEST_BODY)
+        )
+    ) and _is_suspect(run):
+        return True
+    first = run[0]
+    return first in _FIRST_OF_FOUR and (
+        (
+            run[4] in _FIRST_OF_FOUR
+            and run[8] in _FIRST_OF_FOUR
+            and run[12] in _FIRST_OF_FOUR
+            and _may_be_encoded(run)
+        )
+        or (first in "MNO" and text[end : end + 1] == ".")
+    )
 
 
 def is_secret_value(text: str) -> bool:
@@ -150,7 +178,7 @@ def is_secret_value(text: str) -> bool:
     if "PRIVATE KEY" in text and compiled(PRIVATE_KEY).search(text):
         return True
     classes = key_classes(text)
-    return may_hold_key(text, classes, classes.find(LONG_RUN)) and bool(
+    return may_hold_key(text, classes, classes.find(_LONG_RUN)) and bool(
         PATTERNS[KEY].search(text)
     )
 
@@ -179,6 +207,8 @@ def _continues_key(text: str, start: int, end: int) -> bool:
     webhook's address.
     """
     if text[start - 1] == "/":
+        if text[start - 2] == "/":
+            return text.startswith("1//0", start - 3)
         return "hooks" in text and _in_webhook(text, start)
     if text[start - 1] == ":":
         return 34 <= end - start <= 36 and text[start - 2].isdigit()

@@ -54,6 +54,10 @@ _LATE_VARIABLE = (
     r"[A-Z0-9_]{1,40}=[\"']?)([^\s\"'`\\&|<>]{1,1000})"
 )
 _OF_NETRC = r"\b(?:login|user)\s+\S+\s+$"
+_PART = r"[A-Za-z0-9]{8,}"
+_TURN = r"[A-Za-z](?=\d)|\d(?=[A-Za-z])"
+_INNER_CAPITAL = r"[a-z0-9][A-Z]"
+_MANY_TURNS = 3
 _LONG_WORD = r"[A-Za-z]{16,}$|[0-9a-f]{16,}$"
 
 
@@ -219,7 +223,7 @@ def _in_quotes(text: str, quote: "re.Match[str]", name: _Name) -> _Span | None:
     start = quote.end()
     end = _end_of_quoted(text, quote)
     value = text[start:end]
-    if _stands_for_secret(value) or compiled(_PROSE).match(value):
+    if stands_for_secret(value) or compiled(_PROSE).match(value):
         return None
     if name.is_password:
         return start, end
@@ -261,7 +265,7 @@ def _is_bare_secret(value: str, *, is_password: bool, is_given: bool) -> bool:
     value = value[:_MAX_JUDGED_CHARACTERS]
     if compiled(_COUNT).match(value):
         return is_password and len(value) >= 4 and (is_given or value.isdigit())
-    if _stands_for_secret(value) or compiled(_PATH).match(value):
+    if stands_for_secret(value) or compiled(_PATH).match(value):
         return False
     if is_given:
         return is_password or len(value) >= 6
@@ -270,12 +274,24 @@ def _is_bare_secret(value: str, *, is_password: bool, is_given: bool) -> bool:
     return compiled(_LONG_WORD).match(value) is not None
 
 
-def _stands_for_secret(value: str) -> bool:
+def stands_for_secret(value: str) -> bool:
     """Returns whether a value is empty or a placeholder: `${TOKEN}`, `<your key>`, `None`,
     OPENAI_API_KEY.
     """
     return (
         not value or compiled(rf"{_PLACEHOLDER}|{_VARIABLE}").match(value) is not None
+    )
+
+
+def is_random(value: str) -> bool:
+    """Returns whether a part of `value` mixes letters and digits as no word, name or version does."""
+    return any(map(_is_mixed, compiled(_PART).findall(value)))
+
+
+def _is_mixed(part: str) -> bool:
+    turns = len(compiled(_TURN).findall(part))
+    return turns >= _MANY_TURNS or (
+        turns > 1 and compiled(_INNER_CAPITAL).search(part) is not None
     )
 
 
@@ -286,16 +302,21 @@ def _in_form(text: str, start: int, end: int) -> bool:
 
 _AUTHORIZATION = (
     r"(authorization\\*[\"']?\s{0,4}[:=]\s{0,4}\\*[\"']?)((?:basic|bearer|token|apikey|negotiate|ntlm)[ \t]+)?"
-    r"(?![$<{*%(])([^\"'\n\\]+)"
+    r"(?![$<{*%(])([^\"'\n\\;|&$()<>`]+)"
 )
-_SIGNED = r"(authorization\\*[\"']?\s{0,4}[:=]\s{0,4}\\*[\"']?(?:digest|aws4-hmac-sha256)[ \t]+)([^\n]+)"
-_BEARER = r"(bearer[ \t]+)([a-z0-9._~+/=\-]{8,})"
-_COOKIE = r"((?:set-)?cookie\\*[\"']?\s{0,4}:\s{0,4}\\*[\"']?)([^\"'\n\\]+)"
+_SIGNED = (
+    r"(authorization\\*[\"']?\s{0,4}[:=]\s{0,4}\\*[\"']?(?:digest|aws4-hmac-sha256)[ \t]+)"
+    r"((?:signedheaders=[a-z0-9;\-]+|[^\n;|&$()<>`])+)"
+)
+_BEARER = (
+    r"(bearer(?:[ \t]+|[\"']?[ \t]{0,4}[:=][ \t]{0,4})[\"']?)([a-z0-9._~+/=\-]{8,})"
+)
+_COOKIE = r"((?:set-)?cookie(?:\\*[\"']?\s{0,4}:\s{0,4}\\*[\"']?|\s{0,4}=\s{0,4}[\"'`]))([^\"'\n\\]+)"
 _PAIR = r"(?<![^;=\s])([^=;\s]++=)([^;\s]+)"
 _COOKIE_ATTRIBUTES = frozenset(
     ("path=", "domain=", "expires=", "max-age=", "samesite=", "priority=")
 )
-_CURL = r"(curl\b(?:(?!curl\b)[^\n|;&]){0,400}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"'$]{1,80}:)([^\s\"'$]+)"
+_CURL = r"(curl\b(?:(?!curl\b)[^\n|;&]){0,400}?\s(?:-u|--user|--proxy-user)[ =]?[\"']?[^\s:\"'$]{1,80}:)([^\s\"'$;|&()<>`]+)"
 
 
 _AUTH_FIELD = r"((?<![a-z0-9])_auth[ \t]{0,4}=[ \t]{0,4}|\"auth\"\s{0,4}:\s{0,4}\")(?![$<{*%(])([a-z0-9+/=_\-]{8,})"
@@ -303,14 +324,29 @@ _COMMANDS = (
     r"((?:\b(?:mysql|mysqldump|mysqladmin)\b(?:(?!mysql)[^\n|;&]){0,200}?\s-p|\bsshpass\b(?:(?!sshpass)[^\n|;&]){0,200}?\s-p\s?"
     r"|\bredis-cli\b(?:(?!redis-cli)[^\n|;&]){0,200}?\s-a\s"
     r"|\b(?:docker|podman)\slogin\b(?:(?!login)[^\n|;&]){0,200}?\s-p\s?)[\"']?)"
-    r"([^\s\"'$<*][^\s\"']*)"
+    r"([^\s\"'$<*;|&()`>][^\s\"';|&$()<>`]*)"
+    r"|(\becho\s(?:-n\s)?[\"']?(?:[^\s:|\"']{1,80}:(?=[^\n]{1,200}\bchpasswd))?+)([^\s\"'$<*;|&()`>][^\s\"';|&$()<>`]{3,200})"
+    r"(?=[\"']?\s{0,4}\|\s{0,4}(?:sudo\s(?:-\S+\s){0,4}-S\b|(?:sudo\s)?chpasswd))"
+    r"|(\bsmbclient\b[^\n|;&]{0,200}?\s-U\s?[\"']?[^\s%\"']{1,80}%)([^\s\"'$<*;|&()`>][^\s\"';|&$()<>`]*)"
     r"|((?i:\bidentified\s(?:with\s\S{1,60}\s)?by\s(?:password\s)?)['\"])([^'\"\n]{1,1000})"
 )
 
+_MYSQL = r"(\b(?:mysql|mysqldump|mysqladmin)\b(?:(?!mysql)[^\n|;&]){0,200}?\s-p\s[\"']?)([^\s\"'$<*>]+)"
+
 
 def mask_commands(text: str) -> str:
-    """Masks passwords after one-letter options of commands, and after IDENTIFIED BY in SQL."""
-    return compiled(_COMMANDS).sub(lambda found: (found[1] or found[3]) + HIDDEN, text)
+    """Masks passwords after one-letter options of commands, before a pipe, and after IDENTIFIED BY in SQL."""
+    text = compiled(_COMMANDS).sub(_without_password, text)
+    return compiled(_MYSQL).sub(_without_random, text) if "mysql" in text else text
+
+
+def _without_password(found: "re.Match[str]") -> str:
+    return (found[1] or found[3] or found[5] or found[7]) + HIDDEN
+
+
+def _without_random(found: "re.Match[str]") -> str:
+    """Masks what looks like a password; a word is the name of a database, which may follow `-p` too."""
+    return found[1] + HIDDEN if is_random(found[2]) else found[0]
 
 
 def mask_headers(text: str, low: str) -> str:

@@ -12,15 +12,16 @@ from hermes.settings.key_shapes import (
     HIDDEN,
     KEY,
     KEY_CLASSES,
-    LONG_RUN,
     SPLIT_KEY,
     compiled,
+    find_long_run,
     is_secret_value,
     key_classes,
     may_begin_key,
     may_hold_key,
 )
 from hermes.settings.named_secrets import (
+    is_random,
     lowered,
     mask_commands,
     mask_headers,
@@ -29,14 +30,18 @@ from hermes.settings.named_secrets import (
 from hermes.settings.secret_hints import (
     may_hold_command,
     may_hold_header,
+    may_hold_row,
+    may_hold_userinfo,
     may_name_secret,
 )
+from hermes.settings.spelled_secrets import mask_rows, mask_spelled
 
 _DATABASE_USER = r"(?i)\bpostgres(?:ql)?://[\w.%+-]+@"
 _USERINFO = (  # a password may hold `@`, and one `/` between two of them; `host:80/` has none
     r"(://)(?:[^/\s@?#:]{0,200}:(?!\d{1,5}(?:[/?#,;)\]]|$))[^\s@\"'<>]{0,200}@(?:[^\s@\"'<>/]{0,200}(?:/[^\s@\"'<>/]{0,200})?@)*"
     r"|[^/\s@?#]*@)"
 )
+_BARE_USERINFO = r"(?<![/\w.:@\-])([\w.\-]{1,80}:)([^\s@:/\"'<>;|&$()`]{8,200})(?=@[\w\-]{1,80}[.:/])"
 _PERCENT = r"(?i)%(?:2d|5f|3d|3f|3a|26)"
 _QUERY = r"(?i)([?&][a-z_\-]{0,20}(?:token|key|secret|password|passwd|auth|signature|sig)=)[^&\s#\"']+"
 _UNSEEN = (
@@ -65,12 +70,11 @@ def mask(text: str, depth: int = _DEPTH) -> str:
         low = lowered(text)
     # Whatever has a name needs one of these; looking for one character is three times as fast as for a word.
     is_pair = ":" in low or "=" in low
+    if may_name_secret(text, low, is_pair=is_pair):
+        text = mask_spelled(_mask_query(mask_named(text, low)))
     if (
-        is_pair or "'" in low or "<" in low or "--" in low or "password" in low
-    ) and may_name_secret(text, low, is_pair=is_pair):
-        text = _mask_query(mask_named(text, low))
-    if (
-        (
+        "bearer" in low
+        or (
             is_pair
             and (
                 ("z" in low and "authorization" in low)
@@ -80,21 +84,23 @@ def mask(text: str, depth: int = _DEPTH) -> str:
                 or ("-" in low and "curl" in low)
             )
         )
-        or "bearer" in low
     ) and may_hold_header(low):
         text = _mask_query(mask_headers(text, low))
     if (
         ("-" in low and (" -" in low or "\n" in low or "\t" in low))
         or (("'" in low or '"' in low) and "identified" in low)
+        or ("|" in low and "chpasswd" in low)
     ) and may_hold_command(low):
         text = mask_commands(text)
-    if "@" in text and "://" in text and compiled(_USERINFO).search(text):
-        text = compiled(_USERINFO).sub(lambda found: f"{found[1]}{HIDDEN}@", text)
+    if "@" in text and is_pair and may_hold_userinfo(text):
+        text = _mask_userinfo(text)
     classes = text.encode().translate(KEY_CLASSES) if is_ascii else key_classes(text)
-    run = classes.find(LONG_RUN)
-    if run >= 0 and may_hold_key(text, classes, run):
+    run = find_long_run(classes)
+    if run is not None and may_hold_key(text, classes, run.start()):
         return _mask_keys(text, depth)
-    return _mask_split(text) if "\n" in text else text
+    if "\n" in low or "\t" in low or (is_pair and " " not in low and "://" not in low):
+        return _mask_lines(text, low)
+    return text
 
 
 def has_credentials(text: str) -> bool:
@@ -118,6 +124,22 @@ def _plain(text: str) -> str:
     return text
 
 
+def _mask_lines(text: str, low: str) -> str:
+    """Masks rows of files with passwords, and keys that line breaks split."""
+    if may_hold_row(low):
+        text = mask_rows(text)
+    return _mask_split(text) if "\n" in text else text
+
+
+def _mask_userinfo(text: str) -> str:
+    """Masks the user's name and password in addresses, and `name:password@host` without `://`."""
+    if "://" in text:
+        text = compiled(_USERINFO).sub(lambda found: f"{found[1]}{HIDDEN}@", text)
+    return compiled(_BARE_USERINFO).sub(
+        lambda found: found[1] + (HIDDEN if is_random(found[2]) else found[2]), text
+    )
+
+
 def _mask_query(text: str) -> str:
     return (
         compiled(_QUERY).sub(lambda found: found[1] + HIDDEN, text)
@@ -127,7 +149,7 @@ def _mask_query(text: str) -> str:
 
 
 def _mask_keys(text: str, depth: int) -> str:
-    text = compiled(KEY).sub(HIDDEN, _mask_split(text))
+    text = compiled(KEY).sub(HIDDEN, _mask_split(mask_rows(text)))
     if not depth:
         return text
     return compiled(_ENCODED).sub(

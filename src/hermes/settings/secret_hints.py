@@ -5,9 +5,12 @@ as long for. They may say yes too often, but never no where `named_secrets` woul
 """
 
 from hermes.settings.key_shapes import SEARCH
+from hermes.settings.spelled_secrets import SPELLED
 
 _LONGEST_LINE = 2_000
 """In longer text the careful look costs less than asking here first."""
+_LONGEST_KIND = 12
+"""How much of a name may come before the word that the quick search finds: `encryption key`."""
 _ROOTS = ("key", "token", "secret", "pass", "pwd", "cred", "sig", "auth")
 _KINDS_OF_KEY = (  # how the words before `key` end: api, private, access, secret, auth, ...
     "pi|te|ss|et|th|on|ng|er|oy|se|nt|ed|ce|in|ac|ge|ok"
@@ -28,17 +31,29 @@ _BARE = (  # a digit and something else than a number; after `12` even a `k`, wh
     rf"(?:{_LONG_VALUE}|(?=[^{_STOPS}\d]{{0,60}}\d)[{_COUNT}]{{0,60}}[^{_STOPS}{_COUNT}])"
 )
 # Fewer steps than `_SEPARATOR` for the same words, and a little more permissive.
-_TO_VALUE = r"s?+_?+\d{0,2}+[\\\"'`\]\s]*+(?:[:=](?![:=])>?+|:=)[ \t]{0,8}+"
+_TO_VALUE = (
+    r"(?:[:=](?![:=])>?+|:=)[ \t]*+(?:[|>][+\-]?\d?[ \t]*+(?=\r?\n))?+(?:\r?\n\s*+)?+"
+)
 _SOME_VALUE = (
     rf"[\"'`\\]|(?=[^{_STOPS}]{{6}})(?:[^{_STOPS}\d]{{0,60}}+\d|[^{_STOPS}]{{16}})"
 )
+# A sentence or a label, and a value with a digit.
+_SPELLED_VALUE = (
+    rf"(?<=[\s\"'`])(?![:=])(?:[^{_STOPS}\d]{{0,60}}+\d"
+    r"|(?:is|was|are|for|of|set|reset|changed|equals)[ \t:=][^\d\n]{0,140}+\d)"
+)
+_AFTER_NAME = r"s?+_?+\d{0,2}+(?:>|[\\\"'`\]\s]*+"
+_AFTER_KEY = rf"{_AFTER_NAME}(?:{_TO_VALUE}(?:{_SOME_VALUE})|{_SPELLED_VALUE}))"
+_AFTER_PASS = (
+    rf"{_AFTER_NAME}(?:{_TO_VALUE}(?:\d{{4}}|{_SOME_VALUE})|{_SPELLED_VALUE}))"
+)
 # A quick search for a name with some value, and a closer one.
-_SOME_TOKEN = rf"token{_TO_VALUE}(?:{_SOME_VALUE})"
-_SOME_KEY = rf"key(?<=[a-z_.\-]key){_TO_VALUE}(?:{_SOME_VALUE})"
-_SOME_PASS = rf"pass[wordphase]*+{_TO_VALUE}(?:\d{{4}}|{_SOME_VALUE})"
-_SOME_SECRET = rf"secret{_TO_VALUE}(?:{_SOME_VALUE})"
-_SOME_PWD = rf"pwd{_TO_VALUE}(?:\d{{4}}|{_SOME_VALUE})"
-_SOME_CREDENTIAL = rf"credential{_TO_VALUE}(?:{_SOME_VALUE})"
+_SOME_TOKEN = rf"token{_AFTER_KEY}"
+_SOME_KEY = rf"key(?>(?<=[a-z_.\-]key)|(?<=(?:{_KINDS_OF_KEY}) key)){_AFTER_KEY}"
+_SOME_PASS = rf"pass[wordphasec]*+{_AFTER_PASS}"
+_SOME_SECRET = rf"secret{_AFTER_KEY}"
+_SOME_PWD = rf"pwd{_AFTER_PASS}"
+_SOME_CREDENTIAL = rf"credential(?:{_AFTER_KEY}|s?+[ \t])"
 _VALUED = rf"s?(?:_?\d{{1,2}})?{_SEPARATOR}(?:{_QUOTED}|{_BARE})"
 _VALUED_PIN = rf"(?:{_VALUED}|s?(?:_?\d{{1,2}})?{_SEPARATOR}\d{{4}})"
 _VALUED_TOKEN = rf"token{_VALUED}"
@@ -57,6 +72,9 @@ _CAPITAL = (
     rf"(?:(?:_?\d{{1,2}})?(?:={_VALUE}|[ \t]{{1,8}}\\*')"
     rf"|_(?![A-Z0-9_]{{0,40}}(?:{_FACTS})=)[A-Z0-9_]{{1,40}}=[\"']?{_VALUE})"
 )
+_ANY_OPTION = (  # by how the names end
+    r"--[a-z0-9_.\-]*+(?<=en|ey|et|rd|wd|se|ss|al|ns|ys|ts|ds|es|ls|.\d)[\\\"'`\]\s:=]"
+)
 _OPTION = rf"--[a-z0-9_.\-]{{0,80}}?{_WORD}(?:{_SEPARATOR}|[ \t]{{1,8}})(?!\*+(?:\s|$))[^\s\-<]"
 _FIELD = (
     r"[?&](?:[a-z_\-]{0,20}(?:token|key|secret|password|passwd|auth|signature|sig)=[^&\s#\"']"
@@ -67,15 +85,18 @@ _ANY_FIELD = (  # by how the names end, also in the plural or with a number
 )
 _BODY = rf"{_WORD}{_SEPARATOR}[^{_STOPS}]{{1,1000}}&"
 _NETRC = r"(?:login|user)\s+\S+\s+password[ \t]"
+_PIN = r"PIN(?<![A-Za-z]PIN)(?: code| number)?\s{0,4}(?:[:=]|is|was)[ \t]{0,4}\d{4}"
 _ELEMENT = rf"{_WORD}>[^<]"
 _AUTHORIZATION = (
     r"authorization\\*[\"']?\s{0,4}[:=]\s{0,4}\\*[\"']?\s{0,4}(?:(?:basic|bearer|token|apikey|negotiate|ntlm)[ \t]+)?"
     r"(?:[^\s\"'\\\d]{0,16}\d|[^\s\"'\\]{16}|[^\"'\n\\]{0,400},|digest|aws4)"
 )
 _BEARER = (
-    r"bearer[ \t]+(?=[a-z0-9._~+/=\-]{8})(?=[a-z._~+/=\-]*\d|[a-z0-9._~+/=\-]{16})"
+    r"bearer(?:[ \t]+|[\"']?[ \t]{0,4}[:=][ \t]{0,4})[\"']?"
+    r"(?=[a-z0-9._~+/=\-]{8})(?=[a-z._~+/=\-]*\d|[a-z0-9._~+/=\-]{16})"
 )
-_COOKIE = r"cookie\\*[\"']?\s{0,4}:"
+_USERINFO = r":(?=[^\s@]{1,600}@|//[^\s@]{1,600}@)"
+_COOKIE = r"cookie(?:\\*[\"']?\s{0,4}:|\s{0,4}=\s{0,4}[\"'`])"
 _AUTH_FIELD = r"_auth[ \t]{0,4}=|\"auth\"\s{0,4}:"
 
 
@@ -88,60 +109,73 @@ def may_name_secret(text: str, low: str, *, is_pair: bool) -> bool:
     """
     if len(low) > _LONGEST_LINE:
         return any(word in low for word in _ROOTS)
-    is_key = "k" in low and ("token" in low or "key" in low)
-    is_credential = "cre" in low
-    is_password = "p" in low and ("pass" in low or ("w" in low and "pwd" in low))
-    is_named = is_key or is_credential or is_password
-    if is_pair and (
-        (is_key and _has_key(low))
-        or (is_credential and _has_credential(low))
-        or (is_password and _has_password(low))
-        or (
-            ("?" in low or "&" in low)
-            and (is_named or "sig" in low or "auth" in low)
-            and _has_field(low)
-        )
+    has_token = has_key = has_pass = has_pwd = False
+    if "k" in low:
+        has_token, has_key = "token" in low, "key" in low
+    has_secret = "secret" in low
+    has_credential = "credential" in low
+    if "p" in low:
+        has_pass, has_pwd = "pass" in low, "w" in low and "pwd" in low
+        if "P" in text and "PIN" in text and SEARCH[_PIN](text):
+            return True
+    is_named = (
+        has_token or has_key or has_secret or has_credential or has_pass or has_pwd
+    )
+    is_marked = is_pair or (is_named and _is_marked(low))
+    if not is_marked and (not is_named or SEARCH["[0-9]"](low) is None):
+        return False
+    if (
+        (has_token and _has_secret(low, _SOME_TOKEN, _VALUED_TOKEN))
+        or (has_key and _has_secret(low, _SOME_KEY, _VALUED_KEY))
+        or (has_secret and _has_secret(low, _SOME_SECRET, _VALUED_SECRET))
+        or (has_credential and _has_secret(low, _SOME_CREDENTIAL, _VALUED_CREDENTIAL))
+        or (has_pass and _has_secret(low, _SOME_PASS, _VALUED_PASS))
+        or (has_pwd and _has_secret(low, _SOME_PWD, _VALUED_PWD))
     ):
         return True
-    return is_named and _is_named_otherwise(text, low)
+    if is_pair and ("?" in low or "&" in low):
+        is_field = is_named or "sig" in low or "auth" in low
+        if is_field and _has_field(low):
+            return True
+    return is_marked and is_named and _is_named_otherwise(text, low)
 
 
-def _has_key(low: str) -> bool:
-    return bool(
-        ("token" in low and SEARCH[_SOME_TOKEN](low) and SEARCH[_VALUED_TOKEN](low))
-        or ("key" in low and SEARCH[_SOME_KEY](low) and SEARCH[_VALUED_KEY](low))
+def _is_marked(low: str) -> bool:
+    """Returns whether something besides `:` and `=` may mark a value: a quote, an element, an option, a netrc entry."""
+    return (
+        "'" in low
+        or "<" in low
+        or ("-" in low and "--" in low)
+        or ("password" in low and ("login" in low or "user" in low))
     )
 
 
-def _has_credential(low: str) -> bool:
+def _has_secret(low: str, some: str, valued: str) -> bool:
+    """Takes a closer look from where a quick search finds something."""
+    found = SEARCH[some](low)
+    if found is None:
+        return False
+    start = max(found.start() - _LONGEST_KIND, 0)
     return bool(
-        ("secret" in low and SEARCH[_SOME_SECRET](low) and SEARCH[_VALUED_SECRET](low))
-        or (
-            "credential" in low
-            and SEARCH[_SOME_CREDENTIAL](low)
-            and SEARCH[_VALUED_CREDENTIAL](low)
-        )
-    )
-
-
-def _has_password(low: str) -> bool:
-    return bool(
-        ("pass" in low and SEARCH[_SOME_PASS](low) and SEARCH[_VALUED_PASS](low))
-        or ("pwd" in low and SEARCH[_SOME_PWD](low) and SEARCH[_VALUED_PWD](low))
+        SEARCH[valued](low, start)
+        or SEARCH[SPELLED](low, start)
+        or SEARCH[_ELEMENT](low, start)
     )
 
 
 def _is_named_otherwise(text: str, low: str) -> bool:
-    """Returns whether there may be a variable in capitals, an option, an element of XML, a private key or a netrc
-    file.
-    """
+    """Returns whether there may be a variable in capitals, an option, a private key or a netrc file."""
     return bool(
-        (("=" in low or "'" in low) and _has_capital_name(text))
-        or ("-" in low and "--" in low and SEARCH[_OPTION](low))
-        or ("<" in low and "</" in low and SEARCH[_ELEMENT](low))
+        (("=" in low or "'" in low) and text != low and _has_capital_name(text))
+        or (
+            "-" in low
+            and "--" in low
+            and SEARCH[_ANY_OPTION](low)
+            and SEARCH[_OPTION](low)
+        )
         or ("v" in low and ("private key" in low or "private-lines" in low))
         or (
-            ("password " in low or "password\t" in low)
+            "password" in low
             and ("login" in low or "user" in low)
             and SEARCH[_NETRC](low)
         )
@@ -196,5 +230,22 @@ def may_hold_command(low: str) -> bool:
         or ("q" in low and "mysql" in low and "-p" in low)
         or ("redis-cli" in low and "-a" in low)
         or ("sshpass" in low and "-p" in low)
+        or ("smbclient" in low and "-u" in low)
+        or ("echo" in low and "|" in low and "sudo" in low)
         or (("'" in low or '"' in low) and "identified" in low)
+        or "chpasswd" in low
+    )
+
+
+def may_hold_userinfo(text: str) -> bool:
+    """Returns whether there may be a password in an address, also in one without `://`."""
+    return SEARCH[_USERINFO](text) is not None
+
+
+def may_hold_row(low: str) -> bool:
+    """Returns whether there may be a row of a file with PostgreSQL's passwords or with cookies."""
+    return (
+        ("\t" in low and ("\ttrue\t" in low or "\tfalse\t" in low))
+        or ":*:" in low
+        or ":543" in low
     )

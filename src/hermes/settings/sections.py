@@ -689,7 +689,7 @@ class WebSettings(Section, frozen=True):
 
 
 class BrowserSettings(Section, frozen=True):
-    """The browser for pages that need scripts; enable it in `tools.enabled`. It follows the rules of `web`."""
+    """The browser for pages that need scripts. It follows the rules of `web`."""
 
     executable: Annotated[
         str, Meta(description="Path of Chromium or Chrome; empty to look for one.")
@@ -715,6 +715,12 @@ class BrowserSettings(Section, frozen=True):
         float,
         Meta(gt=0, le=86400, description="Seconds until an idle browser is closed."),
     ] = 900.0
+    as_root: Annotated[
+        bool,
+        Meta(
+            description="Let root open pages too. For root, they run without Chromium's own sandbox."
+        ),
+    ] = False
 
 
 class LearningSettings(Section, frozen=True):

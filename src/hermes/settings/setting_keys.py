@@ -17,7 +17,7 @@ from hermes.settings.secrets import CREDENTIALS, CREDENTIALS_HINT
 from hermes.settings.section import AMOUNT
 from hermes.settings.sections import Settings
 from hermes.settings.yaml_read import TOO_DEEP, YamlTooDeep, parse_yaml
-from hermes.text.translation import translator
+from hermes.text.translation import Translator, translator
 
 t = translator(__name__)
 
@@ -62,6 +62,15 @@ class SettingKey(Struct, frozen=True):
             (meta.description for meta in _metas(self.annotation) if meta.description),
             "",
         )
+
+
+def about_section(section: type[Struct]) -> str:
+    """What a section is for."""
+    return " ".join((section.__doc__ or "").split())
+
+
+setting_text = Translator("settings").marked
+"""Returns what a setting or a section is for in the reader's language."""
 
 
 def all_keys(

@@ -50,7 +50,7 @@ SELECT {STORED} FROM events WHERE session = ? AND seq > ?
 _MESSAGE = "SELECT 1 FROM events WHERE session = ? AND seq = ? AND role = 'user'"
 
 
-_NEWEST_TITLE = f"""
+NEWEST_TITLE = f"""
 SELECT {STORED} FROM events WHERE session = ? AND type = '{SessionTitled.topic}'
 ORDER BY seq DESC LIMIT 1
 """  # noqa: S608 - our own names
@@ -75,7 +75,7 @@ def require_allowed(connection: SqlConnection, session: str, event: Event) -> No
 
 def require_not_named(connection: SqlConnection, session: str) -> None:
     """Raises if the newest title is the user's own."""
-    for row in checked_lazily(connection.execute(_NEWEST_TITLE, (session,))):
+    for row in checked_lazily(connection.execute(NEWEST_TITLE, (session,))):
         match row.event:
             case SessionTitled(by="user", title=title) if title:
                 raise TitledAlready(

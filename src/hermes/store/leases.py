@@ -24,6 +24,9 @@ from hermes.errors import LeaseLost, SessionBusy, StoreDamaged, StoreError
 from hermes.store.ports import SqlDatabase
 from hermes.store.sql import SqlConnection
 from hermes.store.work_queue import SETTLE
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 LEASE_TTL_S = 30.0  # seconds a lease lasts without a heartbeat, where nobody can tell whether its holder lives
 RETRY_THREAD = "hermes-lease-release"
@@ -185,18 +188,25 @@ def require(connection: SqlConnection, lease: Lease) -> None:
 
 def busy(held: Lease) -> SessionBusy:
     """Returns the error for a session that another process holds."""
-    hint = (
+    hint = t.later(
         "Wait for that process, watch it, or stop it. You can also steer it from here."
     )
-    text = f"session {held.session} is being run by {shown(held.owner)}"
+    text = t.later(
+        "session {session} is being run by {owner}",
+        session=held.session,
+        owner=shown(held.owner),
+    )
     return SessionBusy(text, hint=hint)
 
 
 def lost_to(session: str, successor: str) -> LeaseLost:
     """Returns the error of a process that no longer holds a session's lease."""
-    hint = "Nothing was written. What was saved before is safe; resume the session to continue."
-    who = shown(successor) if successor else "nobody"
-    return LeaseLost(f"session {session} is now run by {who}", hint=hint)
+    hint = t.later(
+        "Nothing was written. What was saved before is safe; resume the session to continue."
+    )
+    who = shown(successor) if successor else t.later("nobody")
+    text = t.later("session {session} is now run by {who}", session=session, who=who)
+    return LeaseLost(text, hint=hint)
 
 
 def holds(owner: str, expires: float, now: float) -> bool:

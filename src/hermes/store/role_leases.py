@@ -3,6 +3,7 @@
 As with sessions, each new holder gets a larger token, and expiry is judged by the clock of the database.
 """
 
+from concurrent.futures import Future
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ SET owner = excluded.owner, token = excluded.token, since = excluded.since, expi
 """  # noqa: S608 - our own names
 _RENEW = "UPDATE roles SET expires = ?, data = ? WHERE name = ? AND owner = ? AND token = ? RETURNING 1"
 _RELEASE = "UPDATE roles SET owner = '', expires = 0 WHERE name = ? AND owner = ? AND token = ?"
+_HAND_BACK = "UPDATE roles SET owner = '', expires = 0, data = ? WHERE name = ? AND owner = ? AND token = ?"
 _FORGET = "DELETE FROM roles WHERE name = ? AND owner = ? AND token = ?"
 
 
@@ -88,16 +90,26 @@ class RoleLeases:
         query = _FORGET if forget else _RELEASE
         self._db.write(lambda connection: connection.execute(query, values).fetchall())
 
+    def hand_back(self, role: HeldRole, facts: Any) -> "Future[None]":
+        """Gives a role back without waiting, and leaves what others may want to know about its last holder."""
+        data = msgspec.json.encode(facts).decode()
+        values = (data, role.name, role.owner, role.token)
+
+        def job(connection: SqlConnection) -> None:
+            connection.execute(_HAND_BACK, values)
+
+        return self._db.submit(job)
+
     def held(self, prefix: str = "") -> list[HeldRole]:
         """Returns the roles that somebody holds now, those whose name begins so."""
-        return [role for role, is_held in self._known(prefix) if is_held]
+        return [role for role, is_held in self.known(prefix) if is_held]
 
     def abandoned(self, prefix: str) -> list[HeldRole]:
         """Returns the roles that nobody holds any more, those whose name begins so."""
-        return [role for role, is_held in self._known(prefix) if not is_held]
+        return [role for role, is_held in self.known(prefix) if not is_held]
 
-    def _known(self, prefix: str) -> list[tuple[HeldRole, bool]]:
-        """Roles, and whether somebody holds each of them now."""
+    def known(self, prefix: str) -> list[tuple[HeldRole, bool]]:
+        """Returns the roles whose name begins so, and whether somebody holds each of them now."""
 
         def job(connection: SqlConnection) -> list[tuple[HeldRole, bool]]:
             now = self._db.lease_time(connection, self._clock)

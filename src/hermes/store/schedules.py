@@ -147,6 +147,11 @@ class ScheduleStore:
             (now,),
         )[0][0]
 
+    def note_waiting(self, instant: Instant, why: str) -> bool:
+        """Records why a due instant does not run yet. Returns False if that was recorded before."""
+        query = """UPDATE instants SET reason = ? WHERE job = ? AND due = ? AND state = 'planned' AND reason = ''"""
+        return self._change(query, (why, instant.job, instant.due))
+
     def running(self) -> list[Instant]:
         """Returns the running instants, here or elsewhere."""
         return self._select("WHERE state = 'running' ORDER BY began", ())

@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.core.ports import Clock
 from hermes.store.budget_claims import BudgetClaims
-from hermes.store.leases import Leases
+from hermes.store.leases import Lease, Leases
 from hermes.store.ports import (
     MessageIndex,
     RowWatch,
@@ -201,8 +201,9 @@ class Store(ABC):
         return work(*args, **kwargs)
 
     @abstractmethod
-    def watch(self, session: str = "") -> RowWatch:
-        """Returns what tells a reader that rows may have been written, in one session or in any.
+    def watch(self, session: str = "", lease: Lease | None = None) -> RowWatch:
+        """Returns what tells a reader that rows may have been written, in one session or in any. Whoever writes under a
+        lease gives it, and need not be told of those rows.
 
         `work_queue.OFFERED` instead of a session stands for new entries of the work queue.
         """

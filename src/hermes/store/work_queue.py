@@ -25,6 +25,11 @@ WHERE (work.place = ?1 OR work.place = '') AND (coalesce(leases.owner, '') = '' 
   AND work.offered <= ?4
 ORDER BY work.offered, work.session LIMIT ?3
 """
+_UNTAKEN = """
+SELECT work.session, work.place, work.offered
+FROM work LEFT JOIN leases ON leases.session = work.session
+WHERE (coalesce(leases.owner, '') = '' OR leases.expires <= ?1) ORDER BY work.offered, work.session LIMIT ?2
+"""
 
 
 class OfferedSession(msgspec.Struct, frozen=True):
@@ -52,6 +57,16 @@ class WorkQueue:
             rows = connection.execute(
                 _FREE, (place, now, limit, self._clock.now() - min_age_s)
             )
+            return [OfferedSession(*row) for row in rows]
+
+        return self._db.read(job)
+
+    def untaken(self, *, limit: int) -> list[OfferedSession]:
+        """Returns sessions of any place that nobody runs; those that have waited longest."""
+
+        def job(connection: SqlConnection) -> list[OfferedSession]:
+            now = self._db.lease_time(connection, self._clock)
+            rows = connection.execute(_UNTAKEN, (now, limit))
             return [OfferedSession(*row) for row in rows]
 
         return self._db.read(job)

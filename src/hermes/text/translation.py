@@ -140,7 +140,7 @@ def _filled(found: str, text: str, values: dict[str, object]) -> str:
     }
     try:
         return found.format_map(values)
-    except (KeyError, IndexError, ValueError, AttributeError):
+    except (KeyError, IndexError, ValueError, AttributeError, TypeError):
         if found is text:
             raise
         return text.format_map(values)

@@ -16,7 +16,7 @@ from hermes.core.ports import Tool
 from hermes.tools.ask_user import ask_user
 from hermes.tools.files.apply_patch import Patches
 from hermes.tools.files.file_stamps import FileStamps
-from hermes.tools.files.file_tools import FileTools
+from hermes.tools.files.file_tools import FileTools, Listen
 from hermes.tools.files.search_tools import SearchTools
 from hermes.tools.policy import ApprovalPolicy
 from hermes.tools.process.long_output import OutputFolder
@@ -26,6 +26,7 @@ from hermes.tools.python.run_python import PythonRunner
 from hermes.tools.sensitive import Guard
 from hermes.tools.session_search import Recall, SessionSearchTool
 from hermes.tools.todo import todo
+from hermes.tools.tool import tool_name
 from hermes.tools.toolsets import ToolChoice, choose
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     choice: ToolChoice = ToolChoice()
     seen: FileStamps | None = None
     """What the session knows of files, if somebody else has to clear it."""
+    listen: Listen | None = None
+    """Understands recordings; without it they are not text."""
     buffers: "OpenBuffers | None" = None
     """The editor that the session runs in, if it lends its unsaved files."""
 
@@ -117,7 +120,7 @@ def default_tools(
 def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[Tool]:
     seen = needs.seen or FileStamps()
     output = OutputFolder(needs.outputs)
-    files = FileTools(seen, output, needs.environment, needs.buffers)
+    files = FileTools(seen, output, needs.environment, needs.buffers, needs.listen)
     guard = _guard(needs.hermes_home, needs.environment.get("HOME") or "/nonexistent")
     search = SearchTools(guard, lambda: _find_ripgrep(needs.environment), output)
     around = needs.surroundings or Surroundings(
@@ -158,9 +161,9 @@ def _by_name(tools: Iterator[Tool]) -> dict[str, Tool]:
     """Maps tools by name. A later tool can't replace an earlier one of the same name."""
     found: dict[str, Tool] = {}
     for one in tools:
-        if found.setdefault(one.spec.name, one) is not one:
+        name = tool_name(one)
+        if found.setdefault(name, one) is not one:
             log.warning(
-                "there is a tool %s already; ignored another one of that name",
-                one.spec.name,
+                "there is a tool %s already; ignored another one of that name", name
             )
     return found

@@ -16,7 +16,7 @@ _SEQUENCES = (
 )
 _OVERSTRUCK = lazy_pattern(r"[^\n]\x08")
 _CONTROLS = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_REDRAWN = lazy_pattern(r"[^\n]*\r(?=[^\r\n])")
+_REDRAWN = lazy_pattern(r"^[^\n]*\r(?=[^\r\n])", re.MULTILINE)
 _EMPTY_LINES = lazy_pattern(r"\n{5,}")
 # Letters and marks that look like nothing.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")

@@ -61,9 +61,7 @@ class SessionSearchTool:
         session: Annotated[
             str, Meta(description="Only this one: an id, or `this`.")
         ] = "",
-        around: Annotated[
-            int, Meta(ge=0, description="With session: read on around this message.")
-        ] = 0,
+        around: Annotated[int, Meta(ge=0, description="Number of a message.")] = 0,
         limit: Annotated[int, Meta(ge=1, le=20)] = 6,
     ) -> ToolResult:
         """Searches past conversations with this user, and what this one no longer shows. With session and around it

@@ -19,11 +19,9 @@ class TodoStep(Struct, frozen=True, forbid_unknown_fields=True):
 
 @tool("todo", effect="read")
 async def todo(
-    items: Annotated[
-        list[TodoStep], Meta(max_length=50, description="The whole list, in order.")
-    ],
+    items: Annotated[list[TodoStep], Meta(max_length=50)],
 ) -> str:
-    """Shows the user your plan for work of three or more steps. Each call replaces the list; update it as you go."""
+    """Shows the user your plan for work of three or more steps. Each call replaces the whole list; update it as you go."""
     if not items:
         return "The list is empty now."
     done = sum(step.status == "done" for step in items)

@@ -13,18 +13,20 @@ import asyncio
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias, get_type_hints, overload
 
 import msgspec
 
 from hermes.core.parallel_calls import Effect
-from hermes.core.ports import ToolContext
+from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.tool_spec import ToolResult, ToolSpec
 
-_NOISE = ("$defs", "title", "additionalProperties")
+_NOISE = ("$defs", "title", "additionalProperties", "minLength", "maxLength")
+"""What a schema says for programs and no model needs. Calls are checked by the types themselves."""
 _AT = lazy_pattern(r" - at `\$\.?(.*)`$")
 
 PathsOf: TypeAlias = Callable[[Mapping[str, Any]], Iterable[str]]
@@ -36,34 +38,114 @@ EffectOf: TypeAlias = Callable[[Mapping[str, Any]], Effect]
 """What a call does, where that depends on its arguments: to read a file, or to fetch an address. Never raises."""
 About: TypeAlias = Callable[[Any, Mapping[str, Any]], str]
 """Describes a call by the tool's owner and the arguments, where the arguments alone don't say enough. Never raises."""
+Joins: TypeAlias = Callable[[Any], bool]
+"""Whether the tool of this owner is described in prompts by now."""
 
 
-class Signature(msgspec.Struct, frozen=True):
-    """The function behind a tool."""
+class ToolFunction:
+    """The function behind a tool. Its schema is made when it is first needed: a tool that nobody is shown costs nothing."""
 
-    function: Callable[..., Any]
-    form: type[msgspec.Struct]
-    """The type of the arguments."""
-    paths_of: PathsOf
-    context_name: str
-    is_async: bool
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        paths: tuple[str, ...] | PathsOf,
+        facts: "CallFacts",
+    ) -> None:
+        self.name = name
+        self.function = function
+        self.facts = facts
+        self.is_async = inspect.iscoroutinefunction(function)
+        self._paths = paths
+
+    @cached_property
+    def form(self) -> type[msgspec.Struct]:
+        """The type of the arguments."""
+        fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+        for name, (kind, default) in self._parameters.items():
+            if kind is not ToolContext:
+                has_default = default is not inspect.Parameter.empty
+                fields.append((name, kind, default) if has_default else (name, kind))
+        return msgspec.defstruct(
+            self.name, fields, forbid_unknown_fields=True, frozen=True, kw_only=True
+        )
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        """The tool as a model sees it."""
+        description = " ".join((self.function.__doc__ or "").split())
+        return ToolSpec(
+            name=self.name, description=description, parameters=schema_of(self.form)
+        )
+
+    @cached_property
+    def context_name(self) -> str:
+        """The parameter that takes the context; empty if there is none."""
+        kinds = self._parameters.items()
+        return next((name for name, (kind, _) in kinds if kind is ToolContext), "")
+
+    @cached_property
+    def paths_of(self) -> PathsOf:
+        """Finds the paths in the arguments."""
+        paths = self._paths
+        return _named(self.form, paths) if isinstance(paths, tuple) else paths
+
+    @cached_property
+    def _parameters(self) -> dict[str, tuple[Any, Any]]:
+        """The type and the default of each parameter."""
+        hints = get_type_hints(self.function, include_extras=True)
+        return {
+            one.name: (hints.get(one.name), one.default)
+            for one in inspect.signature(self.function).parameters.values()
+            if one.name != "self"
+        }
+
+
+class CallFacts(msgspec.Struct, frozen=True):
+    """What else is known of a tool's calls. See `tool`."""
+
     about: "About | None" = None
     precheck: "Precheck | None" = None
     effect_of: "EffectOf | None" = None
+    joins: "Joins | None" = None
 
 
 class FunctionTool:
     """A tool made from a function. `owner` is the object whose method it is, if any."""
 
-    __slots__ = ("_signature", "effect", "owner", "spec")
+    __slots__ = ("_function", "_spec", "effect", "owner")
 
     def __init__(
-        self, spec: ToolSpec, effect: Effect, signature: Signature, owner: object = None
+        self,
+        function: ToolFunction,
+        effect: Effect,
+        owner: object = None,
+        spec: ToolSpec | None = None,
     ) -> None:
-        self.spec = spec
         self.effect: Effect = effect
         self.owner = owner
-        self._signature = signature
+        self._function = function
+        self._spec = spec
+
+    @property
+    def name(self) -> str:
+        """The name in `spec`, which need not be made for it."""
+        return self._spec.name if self._spec else self._function.name
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool as a model sees it."""
+        return self._spec or self._function.spec
+
+    @property
+    def joins_later(self) -> bool:
+        """Whether prompts don't describe the tool from the start. It can be called all the same."""
+        return self._function.facts.joins is not None
+
+    def has_joined(self) -> bool:
+        """Whether prompts describe the tool by now."""
+        joins = self._function.facts.joins
+        return joins is None or joins(self.owner)
 
     @overload
     def __get__(self, owner: None, kind: type) -> "FunctionTool": ...
@@ -73,58 +155,56 @@ class FunctionTool:
         return (
             self
             if owner is None
-            else FunctionTool(self.spec, self.effect, self._signature, owner)
+            else FunctionTool(self._function, self.effect, owner, self._spec)
         )
 
     def offered_as(self, spec: ToolSpec) -> "FunctionTool":
         """The same tool as a model sees it under another description."""
-        return FunctionTool(spec, self.effect, self._signature, self.owner)
+        return FunctionTool(self._function, self.effect, self.owner, spec)
 
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
         """Returns the absolute paths in the arguments: as written, and where their links lead."""
         found: dict[Path, None] = {}
-        for path in self._signature.paths_of(arguments):
+        for path in self._function.paths_of(arguments):
             found |= dict.fromkeys(spellings(path, cwd))
         return tuple(found)
 
     def effect_of(self, arguments: Mapping[str, Any]) -> Effect:
         """What this call does. `effect` is the most that any call of the tool does."""
-        effect_of = self._signature.effect_of
+        effect_of = self._function.facts.effect_of
         return effect_of(arguments) if effect_of else self.effect
 
     def describe(self, arguments: Mapping[str, Any]) -> str:
         """Describes the call for whoever decides about it; empty if the arguments say everything."""
-        return (
-            self._signature.about(self.owner, arguments)
-            if self._signature.about
-            else ""
-        )
+        about = self._function.facts.about
+        return about(self.owner, arguments) if about else ""
 
     def precheck(self, arguments: Mapping[str, Any], cwd: Path) -> None:
         """Raises ToolFailed for a call that can't succeed or changes nothing, as far as that is known before it runs."""
-        if self._signature.precheck is not None:
+        precheck = self._function.facts.precheck
+        if precheck is not None:
             self._convert(arguments)
             paths = self.paths(arguments, cwd)
-            self._signature.precheck(self.owner, arguments, paths, cwd)
+            precheck(self.owner, arguments, paths, cwd)
 
     async def run(
         self, arguments: Mapping[str, Any], context: ToolContext
     ) -> ToolResult:
         """Checks the arguments and calls the function."""
-        signature = self._signature
+        called = self._function
         given = msgspec.structs.asdict(self._convert(arguments))
-        if signature.context_name:
-            given[signature.context_name] = context
+        if called.context_name:
+            given[called.context_name] = context
         first = () if self.owner is None else (self.owner,)
-        if signature.is_async:
-            result = await signature.function(*first, **given)
+        if called.is_async:
+            result = await called.function(*first, **given)
         else:
-            result = await asyncio.to_thread(signature.function, *first, **given)
+            result = await asyncio.to_thread(called.function, *first, **given)
         return result if isinstance(result, ToolResult) else ToolResult(text=result)
 
     def _convert(self, arguments: Mapping[str, Any]) -> msgspec.Struct:
         try:
-            return msgspec.convert(arguments, self._signature.form)
+            return msgspec.convert(arguments, self._function.form)
         except msgspec.ValidationError as error:
             what = str(error)
             place = _AT.search(what)
@@ -135,7 +215,7 @@ class FunctionTool:
             ) from error
 
 
-def tool(
+def tool(  # noqa: PLR0913 - the others have defaults
     name: str,
     *,
     effect: Effect,
@@ -143,47 +223,16 @@ def tool(
     about: About | None = None,
     precheck: Precheck | None = None,
     effect_of: EffectOf | None = None,
+    joins: Joins | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Makes a tool of a function. `paths` names the parameters that are paths, or finds the paths in the arguments;
     `about` says what a call means when that depends on more than its arguments; `precheck` fails for a call that
-    nobody needs to be asked about; `effect_of` says what a call does if that depends on its arguments."""
+    nobody needs to be asked about; `effect_of` says what a call does if that depends on its arguments; `joins` says
+    from when on prompts describe the tool, if not from the start."""
+    facts = CallFacts(about, precheck, effect_of, joins)
 
     def make(function: Callable[..., Any]) -> FunctionTool:
-        hints = get_type_hints(function, include_extras=True)
-        context_name = ""
-        fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
-        for parameter in inspect.signature(function).parameters.values():
-            kind = hints.get(parameter.name)
-            if kind is ToolContext:
-                context_name = parameter.name
-            elif parameter.name != "self":
-                has_default = parameter.default is not parameter.empty
-                fields.append(
-                    (parameter.name, kind, parameter.default)
-                    if has_default
-                    else (parameter.name, kind)
-                )
-        form = msgspec.defstruct(
-            name, fields, forbid_unknown_fields=True, frozen=True, kw_only=True
-        )
-        description = " ".join((function.__doc__ or "").split())
-        spec = ToolSpec(name=name, description=description, parameters=schema_of(form))
-        is_async = inspect.iscoroutinefunction(function)
-        paths_of = _named(form, paths) if isinstance(paths, tuple) else paths
-        return FunctionTool(
-            spec,
-            effect,
-            Signature(
-                function,
-                form,
-                paths_of,
-                context_name,
-                is_async,
-                about,
-                precheck,
-                effect_of,
-            ),
-        )
+        return FunctionTool(ToolFunction(name, function, paths, facts), effect)
 
     return make
 
@@ -194,16 +243,25 @@ def schema_of(form: type[msgspec.Struct]) -> dict[str, Any]:
     return _short(schema, schema.get("$defs", {}))
 
 
+def tool_name(one: Tool) -> str:
+    """The name of a tool, without making its schema if it has none yet."""
+    return one.name if isinstance(one, FunctionTool) else one.spec.name
+
+
 def _short(node: Any, definitions: Mapping[str, Any]) -> Any:
     if isinstance(node, list):
         return [_short(item, definitions) for item in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
-        return _short(definitions[node["$ref"].rpartition("/")[2]], definitions)
+        kept = dict(definitions[node["$ref"].rpartition("/")[2]])
+        kept.pop("description", None)  # a docstring, for programmers
+        return _short(kept, definitions)
     kept = {key: value for key, value in node.items() if key not in _NOISE}
-    if kept.get("default", ...) in (None, "", False):
+    if kept.get("default", ...) in (None, "", False, []):
         del kept["default"]
+    if kept.get("required") == []:
+        del kept["required"]
     if "enum" in kept and all(isinstance(value, str) for value in kept["enum"]):
         kept["type"] = "string"  # some providers insist
     properties = kept.pop("properties", {})

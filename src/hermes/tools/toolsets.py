@@ -77,6 +77,7 @@ _PERSON = (
     "plan",
     "ask",
     "web",
+    "browser",
     "code",
     "sessions",
     *_LEARNED,
@@ -98,6 +99,7 @@ SURFACES: dict[str, tuple[str, ...]] = {
         "plan",
         "ask",
         "web",
+        "browser",
         "sessions",
         *_LEARNED,
         "schedule",
@@ -112,6 +114,7 @@ SURFACES: dict[str, tuple[str, ...]] = {
         "plan",
         "ask",
         "web",
+        "browser",
         "sessions",
         *_LEARNED,
         "schedule",
@@ -128,6 +131,7 @@ SURFACES: dict[str, tuple[str, ...]] = {
         "pictures",
         "plan",
         "web",
+        "browser",
         "code",
         "sessions",
         "skills",
@@ -157,9 +161,17 @@ class ToolChoice(msgspec.Struct, frozen=True):
         if any(fits(entry, name) for entry in self.disabled):
             return False
         sets = SURFACES.get(self.surface, SURFACES["gateway"])
-        return toolset_of(name) in sets or any(
-            fits(entry, name) for entry in self.enabled
-        )
+        return toolset_of(name) in sets or self.enables(name)
+
+    def enables(self, name: str) -> bool:
+        """Whether the settings ask for a tool by its name or its set."""
+        return any(fits(entry, name) for entry in self.enabled)
+
+    def for_others(self) -> "ToolChoice":
+        """For people and programs other than the user: no past sessions, and a browser only if the settings ask for it."""
+        kept = () if self.enables("browser_navigate") else ("browser",)
+        disabled = (*self.disabled, "sessions", *kept)
+        return msgspec.structs.replace(self, disabled=disabled)
 
     def unknown(self, names: Iterable[str]) -> tuple[str, ...]:
         """What the settings name that fits none of these tools, and no set."""

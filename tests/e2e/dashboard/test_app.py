@@ -28,7 +28,8 @@ async def test_the_installed_page_keeps_its_files_and_nothing_private(
         kept = await page.evaluate(KEPT)
         assert "/" in kept
         assert any(path.endswith("/main.js") for path in kept)
-        assert all(re.match(r"/$|/static/(v|vendor)/", path) for path in kept), kept
+        expected = r"/$|/notice-words$|/static/(v|vendor)/"
+        assert all(re.match(expected, path) for path in kept), kept
         await page.context.set_offline(True)
         await page.reload()
         await expect(page.get_by_role("navigation", name="Views").first).to_be_visible()

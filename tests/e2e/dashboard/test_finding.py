@@ -101,7 +101,7 @@ async def test_costs_agents_and_high_contrast_can_be_read(
     await page.get_by_role("button", name="cost", exact=True).click()
     cost = page.get_by_role("dialog", name="Cost of this turn")
     await expect(cost).to_contain_text("$0.020 for 2 model calls")
-    await expect(cost).to_contain_text("of which 79% came from the provider's cache")
+    await expect(cost).to_contain_text("79% of them came from the provider's cache")
     await expect(cost.locator("tbody tr")).to_have_count(2)
     assert await found_by_axe(page) == []
     await page.keyboard.press("Escape")

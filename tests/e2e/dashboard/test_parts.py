@@ -303,3 +303,28 @@ async def test_plugins_read_all_sessions_and_names_that_every_object_has(
         "saved": [],
         "themes": [False, True],
     }
+
+
+async def test_pieces_of_a_reply_are_drawn_with_rests_and_rows_at_once(
+    visit: Page,
+) -> None:
+    await visit.clock.install()
+    await visit.clock.pause_at(4_000_000_000_000)
+    await run(
+        visit,
+        "views/chat/drawing_pace.js",
+        "(it) => { window.drawn = 0; window.pace = new it.DrawingPace(() => window.drawn++); }",
+    )
+
+    async def drawn_after(calls: str, ms: int) -> int:
+        await visit.evaluate(f"{calls}; undefined")
+        await visit.clock.run_for(ms)
+        return await visit.evaluate("window.drawn")
+
+    assert await drawn_after("pace.soon(); pace.soon()", 17) == 1  # the first at once
+    assert await drawn_after("pace.soon(); pace.soon()", 30) == 1  # then a rest
+    assert await drawn_after("pace.soon()", 60) == 2
+    assert await drawn_after("pace.soon()", 17) == 2
+    assert await drawn_after("pace.atOnce()", 17) == 3  # a row does not wait for it
+    assert await drawn_after("", 500) == 3
+    assert await drawn_after("pace.soon(); pace.cancel()", 500) == 3

@@ -36,7 +36,7 @@ async def test_the_page_needs_few_and_small_files_that_a_browser_keeps(
         sent += len(gzip.compress(first.content, 9))
         assert await get(path, **{"if-none-match": first.headers["etag"]}) == b""
     assert len(addresses) <= 10
-    assert sent <= 115_000
+    assert sent <= 80_000
     # Nothing that a module of the page imports is missing among the preloads.
     main = (await get(re.findall(r'src="([^"]+main\.js)"', page)[0])).decode()
     assert set(_STATIC_IMPORT.findall(main)) <= addresses
@@ -97,12 +97,32 @@ def test_modules_that_would_break_in_a_bundle_are_refused(
         ModuleBundles(sources, "/static/v/1")
 
 
-def test_every_module_of_the_page_is_in_a_bundle() -> None:
+def _page_bundles() -> tuple[dict[str, str], ModuleBundles]:
     sources = {
         path.relative_to(_STATIC).as_posix(): path.read_text()
         for path in _STATIC.rglob("*.js")
     }
-    bundles = ModuleBundles(sources, "/static/v/1")
+    return sources, ModuleBundles(sources, "/static/v/1")
+
+
+def test_a_new_chat_does_not_load_what_only_replies_need() -> None:
+    _, bundles = _page_bundles()
+    main, messages = bundles.bundle("main"), bundles.bundle("messages")
+    for name in ("app/parts/markdown.js", "app/parts/diff.js", "views/chat/items.js"):
+        assert f'modules["{name}"] ??=' not in main
+        assert f'modules["{name}"] ??=' in messages
+    assert not [path for path in bundles.vendored if "marked" in path]
+
+
+def test_a_module_that_passes_others_on_still_has_its_own_address() -> None:
+    _, bundles = _page_bundles()
+    text = bundles.stand_in("app/parts.js")
+    assert text is not None
+    assert 'export { Button as Button } from "/static/app/parts/basics.js";\n' in text
+
+
+def test_every_module_of_the_page_is_in_a_bundle() -> None:
+    sources, bundles = _page_bundles()
     own = {path for path in sources if path.startswith(("app/", "views/"))}
     alone = {
         "app/initial_theme.js",

@@ -352,7 +352,15 @@ async def test_an_owner_signs_in_from_a_chat_with_a_code_and_with_an_address(
             shown = await telegram.sees("enter the code WDJB-MJHT")
             assert f"{provider.url}/device" in shown.text
             provider.polls = ["ok"]
-            await until(lambda: "nous-1" in _accounts(tmp_path))
+            await telegram.sees("Signed in with Nous")
+            assert "nous-1" in _accounts(tmp_path)
+            provider.polls = ["authorization_pending", "access_denied"]
+            telegram.say("/auth add nous")
+            await telegram.sees("Signing in with Nous Portal was denied")
+            provider.polls = ["authorization_pending", "expired_token"]
+            telegram.say("/auth add nous")
+            await telegram.sees("The code has expired before it was typed.")
+            provider.polls = ["ok"]
             telegram.say("/auth add openrouter")
             asked = await telegram.sees("/auth paste ADDRESS")
             words = html.unescape(asked.text).split()
@@ -360,9 +368,11 @@ async def test_an_owner_signs_in_from_a_chat_with_a_code_and_with_an_address(
             target = link.removeprefix(provider.url)
             back = provider.answer("GET", target, {}, b"")[2]["location"]
             telegram.say(f"/auth paste {back}")
-            await until(lambda: "openrouter-1" in _accounts(tmp_path))
+            await telegram.sees("Signed in with OpenRouter")
+            assert "openrouter-1" in _accounts(tmp_path)
             telegram.say("/auth list")
-            listed = await telegram.sees("openrouter-1")
+            listed = await telegram.sees("· signed in ·")
+            assert "openrouter-1" in listed.text
             assert "ada@example.org" in listed.text
             everything = "".join(telegram.texts())
         for secret in (provider.access, provider.refresh_token, provider.key):

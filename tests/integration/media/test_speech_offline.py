@@ -1,5 +1,6 @@
 """Sound formats, and speech recognition on this machine with the real models."""
 
+import asyncio
 import os
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -14,11 +15,16 @@ from tests.integration.media.speech_models import (
 )
 from tests.integration.test_tools_images import png
 
+from hermes.core.ports import ToolContext
 from hermes.media.audio import Audio, samples_of
 from hermes.media.audio_conversion import converted, decoded
-from hermes.media.media_error import MediaError
-from hermes.media.speech_in import transcribe
+from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.media.speech_deps import SpeechDeps
+from hermes.media.speech_in import find_transcriber, transcribe
 from hermes.media.speech_out import speak
+from hermes.settings import Home, Secrets
+from hermes.settings.media import MediaSettings
+from hermes.tools.files.file_tools import FileTools
 
 FETCH_TIMEOUT_S = 900
 """The first run fetches some hundred megabytes."""
@@ -62,6 +68,55 @@ def test_english_is_understood_without_a_network(tmp_path: Path) -> None:
     said = transcribe(speech(tmp_path, speech_in="moonshine"), recording)
     assert said.language == "en"
     assert "ever tried. ever failed. no matter. try again." in said.text.lower()
+
+
+def test_a_recording_is_read_as_what_is_said_in_it(tmp_path: Path) -> None:
+    recording = need_moonshine() / "assets" / "beckett.wav"
+    deps = speech(tmp_path, speech_in="moonshine")
+    tools = FileTools(listen=lambda path: transcribe(deps, path).text)
+    context = ToolContext("c", "s", tmp_path, lambda text: None)
+    read = asyncio.run(tools.read_file.run({"path": str(recording)}, context))
+    assert read.text.startswith(f"[{recording}: lines 1-1 of 1; what is said in it]")
+    assert "ever tried" in read.text.lower()
+    assert read.source == str(recording)
+
+
+def test_a_recording_that_nobody_understands_says_what_is_missing(
+    tmp_path: Path,
+) -> None:
+    recording = need_moonshine() / "assets" / "beckett.wav"
+    deps = speech(tmp_path, speech_in="off")
+    tools = FileTools(listen=lambda path: transcribe(deps, path).text)
+    context = ToolContext("c", "s", tmp_path, lambda text: None)
+    with pytest.raises(MediaError, match="turned off") as failed:
+        asyncio.run(tools.read_file.run({"path": str(recording)}, context))
+    assert failed.value.kind is MediaErrorKind.NOT_CONFIGURED
+
+
+@pytest.mark.parametrize(
+    ("locale", "language", "found"),
+    [
+        ("en_GB.UTF-8", "", "moonshine"),
+        ("C.UTF-8", "", "moonshine"),
+        ("de_DE.UTF-8", "", ""),
+        ("de_DE.UTF-8", "en", "moonshine"),
+        ("en_GB.UTF-8", "pl", ""),
+    ],
+)
+def test_without_whisper_english_is_heard_only_where_it_is_spoken(
+    tmp_path: Path, locale: str, language: str, found: str
+) -> None:
+    need_moonshine()
+    environment = {"XDG_CACHE_HOME": str(tmp_path), "LANG": locale}
+    media = MediaSettings(language=language)
+    deps = SpeechDeps(media, Secrets({}, {}), Home(tmp_path), environment)
+    if found:
+        assert find_transcriber(deps).name == found
+        return
+    with pytest.raises(MediaError) as failed:
+        find_transcriber(deps)
+    assert failed.value.kind is MediaErrorKind.NOT_CONFIGURED
+    assert "hermes voice add whisper" in failed.value.hint
 
 
 @pytest.mark.timeout(FETCH_TIMEOUT_S)

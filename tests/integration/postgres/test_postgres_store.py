@@ -10,13 +10,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import msgspec
 import pytest
 from tests.fakes.postgres_server import LocalPostgres, running_postgres
 
-from hermes.errors import LeaseLost, SessionBusy, StoreError, StoreTooNew
-from hermes.schema.events import SessionCreated
+from hermes.errors import (
+    LeaseLost,
+    SessionBusy,
+    StoreError,
+    StoreTooNew,
+    TitledAlready,
+)
+from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.schema.messages import UserMessage
 from hermes.store import open_store
 from hermes.store.leases import LEASE_TTL_S, Leases, this_process
@@ -24,7 +29,7 @@ from hermes.store.postgres.leases import PostgresLeases
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.postgres_store import PostgresStore, open_postgres
 from hermes.store.postgres.schema import MIGRATIONS
-from hermes.store.postgres.server import PostgresServer
+from hermes.store.postgres.session_log import PostgresSessionLog
 from hermes.store.sql import SqlConnection
 from hermes.testing import FakeClock
 
@@ -256,6 +261,62 @@ def test_a_watch_wakes_for_rows_of_another_process(
     asyncio.run(wait())
 
 
+def test_whoever_writes_under_a_lease_is_told_only_of_the_rows_of_others(
+    store: PostgresStore,
+) -> None:
+    notices, server = store._database.notices, store._database.server
+    own, other = store.watch("s", store.leases.acquire("s")), store.watch("s")
+
+    async def told(wake: Callable[[], None]) -> tuple[bool, bool]:
+        own.changed(), other.changed()
+        wake()
+        return own._is_due, other._is_due
+
+    def after(wake: Callable[[], None]) -> tuple[bool, bool]:
+        return server.start(told(wake)).result(TIMEOUT_S)
+
+    mine = own.writer
+    assert after(lambda: notices._wake_here({"s": {mine}})) == (False, True)
+    assert after(lambda: notices._wake_here({"s": {mine, None}})) == (True, True)
+    echo, others = frozenset({notices._origin, "s"}), frozenset({"s"})
+    assert after(lambda: notices._wake_named(echo)) == (False, False)
+    assert after(lambda: notices._wake_named(others)) == (True, True)
+
+
+def test_a_name_that_the_user_gave_elsewhere_is_not_replaced(
+    url: str, store: PostgresStore
+) -> None:
+    store.log.append("s", SessionTitled(title="first words", by="hermes"))
+    with open_postgres(PostgresOptions(url)) as elsewhere:
+        elsewhere.log.append("s", SessionTitled(title="mine", by="user"))
+    with pytest.raises(TitledAlready):
+        store.log.append("s", SessionTitled(title="better words", by="model"))
+    assert store.sessions.title("s") == "mine"
+
+
+def test_a_name_that_the_user_gives_at_the_same_moment_is_not_replaced(
+    url: str, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = store.log
+    assert isinstance(log, PostgresSessionLog)
+    with open_postgres(PostgresOptions(url)) as elsewhere:
+        checked = log._require_not_named
+        named: list[str] = []
+
+        async def checked_too_early(session: str) -> None:
+            await checked(session)
+            if not named:
+                named.append("mine")
+                mine = SessionTitled(title="mine", by="user")
+                await asyncio.wrap_future(elsewhere.log.submit("s", mine))
+
+        monkeypatch.setattr(log, "_require_not_named", checked_too_early)
+        with pytest.raises(TitledAlready):
+            log.append("s", SessionTitled(title="better words", by="model"))
+        assert named
+        assert store.sessions.title("s") == "mine"
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -360,61 +421,3 @@ def _until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < deadline
         tick.wait(0.01)
-
-
-@pytest.mark.parametrize("is_committed", [True, False])
-def test_a_transaction_whose_commit_got_no_reply_happens_once(
-    url: str, monkeypatch: pytest.MonkeyPatch, is_committed: bool
-) -> None:
-    failures = [OSError("the reply is lost")]
-    plain = asyncpg.Connection.execute
-
-    async def execute(self: Any, query: str, *args: Any, **named: Any) -> Any:
-        if query.endswith("COMMIT") and failures:
-            await plain(self, query if is_committed else "ROLLBACK")
-            raise failures.pop()
-        return await plain(self, query, *args, **named)
-
-    async def count(connection: Any) -> int:
-        return await connection.fetchval(
-            "UPDATE hermes_store SET id_offset = id_offset + 1 RETURNING id_offset"
-        )
-
-    with open_postgres(PostgresOptions(url)):
-        pass
-    server = PostgresServer(PostgresOptions(url))
-    try:
-        server.start(server.open()).result(TIMEOUT_S)
-        monkeypatch.setattr(asyncpg.Connection, "execute", execute)
-        assert server.start(server.transaction(count)).result(TIMEOUT_S) == 1
-        assert not failures
-        assert server.start(server.transaction(count)).result(TIMEOUT_S) == 2
-    finally:
-        server.start(server.close()).result(TIMEOUT_S)
-        server.stop()
-
-
-@pytest.mark.parametrize("is_committed", [True, False])
-def test_a_lease_whose_reply_was_lost_is_taken_once(
-    url: str, monkeypatch: pytest.MonkeyPatch, is_committed: bool
-) -> None:
-    failures = [OSError("the reply is lost")]
-    plain = asyncpg.Connection.fetchrow
-
-    async def fetchrow(self: Any, query: str, *args: Any, **named: Any) -> Any:
-        if "take_lease" in query and failures:
-            if is_committed:
-                await plain(self, query, *args, **named)
-            raise failures.pop()
-        return await plain(self, query, *args, **named)
-
-    with open_postgres(PostgresOptions(url)) as store:
-        store.log.create("s", SessionCreated())
-        monkeypatch.setattr(asyncpg.Connection, "fetchrow", fetchrow)
-        lease = store.leases.acquire("s")
-        assert not failures
-        assert lease.token == 1
-        assert store.leases.holder("s") == lease
-        with pytest.raises(SessionBusy):
-            store.leases.acquire("s")
-        store.log.append("s", UserMessage(text="mine"), lease=lease)

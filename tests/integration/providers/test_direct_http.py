@@ -6,6 +6,7 @@ import contextlib
 import pytest
 
 from hermes.providers.direct_http import Direct
+from hermes.providers.http_response import ConnectionBroken
 from hermes.providers.metadata_addresses import is_hidden_metadata
 from hermes.surfaces.web import override
 
@@ -56,3 +57,28 @@ async def test_a_name_that_leads_to_the_clouds_metadata_gets_no_request() -> Non
 )
 def test_which_addresses_are_refused(host: str, peer: str, refused: bool) -> None:
     assert is_hidden_metadata(host, peer) is refused
+
+
+async def test_what_came_before_a_broken_piece_is_read_first() -> None:
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+        writer.write(head + b"3\r\none\r\n3\r\ntwo\r\nno length\r\n")
+        await writer.drain()
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        ended.set()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        connection = await Direct().connect(url)
+        await connection.send("GET", url, {}, b"")
+        assert await connection.chunk() == b"onetwo"
+        with pytest.raises(ConnectionBroken, match="chunk header"):
+            await connection.chunk()
+        connection.close()
+        async with asyncio.timeout(30):
+            await ended.wait()  # or its connection is left open

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from hermes.app import build
-from hermes.app.session_tools import needs_of
+from hermes.app.session_tools import choice_of, needs_of
 from hermes.core.ports import ToolContext
 from hermes.settings import Home, Settings
 from hermes.settings.load import load_secrets
@@ -55,7 +55,7 @@ async def test_a_skills_program_runs_and_nothing_else_of_the_home_is_seen(
     work.mkdir()
     (place / "temporary").mkdir()
     with build(Settings(), home) as app:
-        needs = needs_of(app, load_secrets(home=home))
+        needs = needs_of(app, load_secrets(home=home), choice_of(app, "cli"))
     assert needs.surroundings is not None
 
     def find(path: str, home: Path) -> Sandbox:

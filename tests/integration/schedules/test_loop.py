@@ -28,6 +28,7 @@ from hermes.store.leases import LEASE_TTL_S, this_process
 from hermes.store.schedules import CUT_OFF
 from hermes.store.schedules import ScheduleStore as Table
 from hermes.testing import FakeClock
+from hermes.testing.ids import FakeIds
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
@@ -775,3 +776,27 @@ async def test_an_hour_that_comes_twice_runs_nothing_twice(tmp_path: Path) -> No
         assert [one.due for one in b.app.store.schedules.planned()] == [
             MONDAY + HOUR + DAY
         ]
+
+
+class RepeatedIds(FakeIds):
+    """Makes each id of a session twice, as chance may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._again: list[str] = []
+
+    # pyrefly: ignore[missing-override-decorator]
+    def session(self) -> str:
+        if self._again:
+            return self._again.pop()
+        self._again.append(super().session())
+        return self._again[0]
+
+
+def test_a_job_never_replaces_another_whose_id_came_again(tmp_path: Path) -> None:
+    with build(Settings(), Home(tmp_path), bus=Bus(), ids=RepeatedIds()) as app:
+        book = JobBook(app)
+        drafts = [JobDraft(schedule="every hour", prompt=text) for text in "abc"]
+        made = [book.add(draft)[0] for draft in drafts]
+        assert [job.prompt for job in book.store.jobs()] == ["a", "b", "c"]
+        assert len({job.id for job in made}) == 3

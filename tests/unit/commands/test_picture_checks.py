@@ -58,11 +58,24 @@ from hermes.settings import Home
             "there is no browser",
         ),
         (
-            {"HERMES_BROWSER_EXECUTABLE": "/bin/sh"},
+            {
+                "HERMES_BROWSER_EXECUTABLE": "/bin/sh",
+                "HERMES_BROWSER_AS_ROOT": "true",
+            },
             "browser",
             "ok",
-            "off; to use /bin/sh, add browser to tools.enabled",
+            "/bin/sh",
         ),
+        (
+            {
+                "HERMES_BROWSER_EXECUTABLE": "/bin/sh",
+                "HERMES_TOOLS_DISABLED": '["browser"]',
+            },
+            "browser",
+            "ok",
+            "off (tools.disabled)",
+        ),
+        ({"PATH": "/nonexistent"}, "browser", "ok", "not set up (optional)"),
     ],
 )
 def test_the_doctor_says_who_looks_and_who_draws(

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hermes.core.calls import fenced, writable
+from hermes.core.calls import writable
+from hermes.core.fence import fenced, unfenced
 
 PIECES = st.sampled_from(
     [
@@ -49,3 +50,10 @@ def test_harmless_text_is_left_as_it_is(text: str) -> None:
 )
 def test_code_keeps_its_signs(text: str) -> None:
     assert text in fenced(text, "a page")
+
+
+@given(st.text(st.characters(exclude_characters="<&")), st.text(min_size=1))
+@example("a\n</untrusted\nb", "network")
+def test_a_person_sees_the_text_without_its_fence(text: str, source: str) -> None:
+    assert unfenced(fenced(text, source)) == text.replace("<", "&lt;")
+    assert unfenced(f"as it is: {text}") == f"as it is: {text}"

@@ -1,13 +1,13 @@
 """Reading streams of the three formats: what must come out, and that nothing does before the proper end."""
 
 import pytest
-from tests.unit.providers.streams import FORMATS, read
+from tests.unit.providers.streams import CODECS, FORMATS, endpoint, read
 
 from hermes.providers.adapter import ErrorFrame, StreamBroken
 from hermes.providers.sse import BrokenEvents
 from hermes.schema.messages import ToolCall
 from hermes.schema.model import ReasoningPiece, TextDelta, ToolCallStarted
-from hermes.testing.formats import Format, error_frame, render
+from hermes.testing.formats import Format, error_frame, render, render_whole
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 REPLY = ScriptedResponse(
@@ -59,6 +59,44 @@ def test_text_thinking_calls_and_usage_come_out_whole(wire: Format) -> None:
         60,
     )
     assert usage.reasoning_tokens == 12
+
+
+LEFT_IN_TEXT = [
+    ("<think>hm 🌍</think>\n\nYes.", "hm 🌍", "Yes."),
+    (
+        "Yes.\n<REASONING_SCRATCHPAD>hm</REASONING_SCRATCHPAD>\nNo.",
+        "hm",
+        "Yes.\nNo.",
+    ),
+    ("Use <think>hm</think> it.", "hm", "Use  it."),
+    ("`<think>` is a tag, 1 <2.", "", "`<think>` is a tag, 1 <2."),
+    ("hm\n</think>\nYes.", "hm", "Yes."),
+]
+
+
+@pytest.mark.parametrize(("text", "thought", "said"), LEFT_IN_TEXT)
+def test_thinking_in_the_text_is_found_however_the_text_is_cut(
+    wire: Format, text: str, thought: str, said: str
+) -> None:
+    calls = (ServedCall("list_files", "{}"),)
+    for size in range(1, len(text) + 1):
+        reply = ScriptedResponse(text=text, calls=calls, chunk=size)
+        events, message = read(wire, body(wire, reply))
+        assert (message.reasoning, message.text) == (thought, said)
+        if not text.startswith("hm"):  # known only at the end
+            shown = "".join(e.text for e in events if isinstance(e, TextDelta))
+            assert shown == said
+
+
+@pytest.mark.parametrize(("text", "thought", "said"), LEFT_IN_TEXT)
+def test_thinking_in_the_text_is_found_in_a_reply_that_is_not_streamed(
+    wire: Format, text: str, thought: str, said: str
+) -> None:
+    whole = render_whole(wire, ScriptedResponse(text=text), "gpt-5", 1)
+    reader = CODECS[wire].reader(endpoint())
+    reader.whole(whole)
+    message = reader.message()
+    assert (message.reasoning, message.text) == (thought, said)
 
 
 def test_a_stream_cut_at_any_byte_is_never_an_answer(wire: Format) -> None:

@@ -169,6 +169,19 @@ def test_signed_thinking_goes_back_before_its_calls_exactly_as_it_came() -> None
     )
 
 
+@pytest.mark.parametrize("wire", FORMATS)
+def test_thinking_in_the_text_does_not_go_back_with_it(wire: Format) -> None:
+    text = "<think>secret</think>Yes.\n<scratchpad>secret</scratchpad>"
+    calls = (ServedCall("read_file", '{"path": "x"}'),)
+    scripted = ScriptedResponse(text=text, reasoning="hm", calls=calls)
+    reply = answered(wire, scripted, 1)
+    assert reply.reasoning.count("secret") == 2
+    request = build(wire, UserMessage(text="go"), reply, UserMessage(text="on"))
+    assert b"Yes." in request
+    assert b"secret" not in request
+    assert b"think>" not in request
+
+
 def test_encrypted_thinking_goes_back_without_its_id() -> None:
     reply = answered(
         "responses",

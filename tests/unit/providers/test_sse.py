@@ -64,7 +64,14 @@ def test_what_was_cut_at_the_end_is_no_event() -> None:
 def test_a_line_or_an_event_without_end_is_refused(chunk: bytes) -> None:
     parser = EventParser(limit=20)
     with pytest.raises(BrokenEvents):
-        parser.feed(chunk)
+        list(parser.feed(chunk))
+
+
+def test_what_came_before_a_broken_line_is_read() -> None:
+    events = EventParser().feed(b"data: 1\n\nhalf a line\n\n")
+    assert next(events) == ServerEvent("", b"1")
+    with pytest.raises(BrokenEvents, match="half a line"):
+        next(events)
 
 
 def test_a_line_that_belongs_to_no_event_is_not_skipped() -> None:

@@ -5,7 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.providers.test_chat_completions_reader import message
 
-from hermes.providers.think_tags import Thinking
+from hermes.providers.catalogue import ModelFacts
+from hermes.providers.endpoint import ModelEndpoint
+from hermes.providers.provider_table import FAMILIES
+from hermes.providers.think_tags import ReplyWords, Thinking
 
 
 def split(pieces: list[str]) -> tuple[str, str]:
@@ -105,3 +108,21 @@ def test_thinking_whose_opening_tag_was_in_the_prompt_is_no_text(
 ) -> None:
     reply = message({"content": text})
     assert (reply.reasoning, reply.text) == expected
+
+
+@pytest.mark.parametrize("family", ["anthropic", "openai"])
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_vendor_s_own_service_may_write_tags(family: str, is_own: bool) -> None:
+    quirks = next(one for one in FAMILIES if one.family == family)
+    endpoint = ModelEndpoint(
+        provider=family,
+        base_url=quirks.base_url if is_own else "http://127.0.0.1:1/v1",
+        model="m",
+        quirks=quirks,
+        facts=ModelFacts(),
+    )
+    assert endpoint.tells_thinking_apart is is_own
+    words = ReplyWords(has_tags=not endpoint.tells_thinking_apart)
+    words.add_text("<think>an example</think>yes")
+    words.end_part()
+    assert words.both()[1] == ("<think>an example</think>" if is_own else "") + "yes"

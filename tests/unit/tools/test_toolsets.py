@@ -86,12 +86,13 @@ def offered(surface: str, **more: tuple[str, ...]) -> list[str]:
     return list(session_tools(needs(ToolChoice(surface, **more), FOREIGN)))
 
 
-def test_a_person_at_the_machine_gets_all_but_the_browser() -> None:
+def test_a_person_at_the_machine_gets_all() -> None:
     for surface in ("cli", "tui"):
         assert offered(surface) == [
             *BASIC,
             *MORE,
             "web_fetch",
+            "browser_click",
             "mcp.git.log",
             "delegate",
             "dice",
@@ -100,15 +101,21 @@ def test_a_person_at_the_machine_gets_all_but_the_browser() -> None:
 
 def test_other_surfaces_get_less() -> None:
     for surface in ("gateway", "a surface nobody knows"):
-        assert not {"terminal", "run_python", "delegate", "browser_click"} & set(
-            offered(surface)
-        )
-    assert not {"run_python", "delegate", "browser_click"} & set(offered("api"))
+        assert not {"terminal", "run_python", "delegate"} & set(offered(surface))
+    assert not {"run_python", "delegate"} & set(offered("api"))
+    assert "browser_click" not in offered("batch")
     assert "ask_user" not in offered("cron")
 
 
+def test_others_get_the_browser_only_if_the_settings_ask_for_it() -> None:
+    assert not ToolChoice("gateway").for_others().wants("browser_click")
+    asked = ToolChoice("gateway", ("browser", "sessions")).for_others()
+    assert asked.wants("browser_click")
+    assert not asked.wants("session_search")
+
+
 def test_the_settings_add_and_take_away() -> None:
-    assert "browser_click" in offered("cli", enabled=("browser",))
+    assert "browser_click" in offered("batch", enabled=("browser",))
     assert "terminal" in offered("gateway", enabled=("terminal",))
     assert "mcp.git.log" not in offered("cli", disabled=("mcp.git.*",))
     assert offered("cli", enabled=("todo",), disabled=("*",)) == []

@@ -143,7 +143,7 @@ _CUES = (
     (lazy_pattern(r"https?://|\bwww\.", re.IGNORECASE), ("url", "http")),
     (lazy_pattern(r"[^\s@]@[^\s@]{1,253}\.\w"), ("email",)),
     (
-        lazy_pattern(r"\b\w[\w-]*\.(?:txt|csv|json|pdf|png|jpe?g|exe|py|md)\b"),
+        lazy_pattern(r"\w-*+\.(?:txt|csv|json|pdf|png|jpe?g|exe|py|md)\b"),
         ("file",),
     ),
     (lazy_pattern(r"[$€£¥]\s?\d"), ("price", "amount")),

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from hermes.app.goals.contract import goal_lines
-from hermes.core.calls import fenced
+from hermes.core.fence import fenced
 from hermes.core.goal_progress import GoalProgress
 from hermes.errors import HermesError
 from hermes.schema.event_base import Event

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.goals")
 
-_WAITING_ROLE = "goal/"
+WAITING_ROLE = "goal/"
+"""What the names of the roles of processes that wait with a goal begin with."""
 _WAKER_ROLE = "goal-waker/"
 _SCAN_INTERVAL_S = 3.0
 _RENEW_INTERVAL_S = LEASE_TTL_S / 3
@@ -31,7 +32,7 @@ _LOOKING = "looking for goals that wait"
 
 def waiting_role(session: str) -> str:
     """The role of the process that waits with the goal of a session."""
-    return f"{_WAITING_ROLE}{session}"
+    return f"{WAITING_ROLE}{session}"
 
 
 def living_wakers(app: App) -> list[str]:
@@ -170,8 +171,8 @@ class GoalWaker:
 
     async def _take_over(self) -> None:
         roles = self._app.store.roles
-        for one in await asyncio.to_thread(roles.abandoned, _WAITING_ROLE):
-            session = one.name.removeprefix(_WAITING_ROLE)
+        for one in await asyncio.to_thread(roles.abandoned, WAITING_ROLE):
+            session = one.name.removeprefix(WAITING_ROLE)
             try:
                 await self._wake(session)
             except SessionNotFound:

@@ -30,6 +30,9 @@ from hermes.settings import Secrets
 from hermes.settings.load import load_secrets, read_config
 from hermes.settings.sections import Settings
 from hermes.text.plurals import count
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _MAX_NOTES = 500  # of one file
 
@@ -56,7 +59,8 @@ class ImportPlanner:
         kind, files = find(source)
         if kind == "hermes" and source.resolve() == self._app.home.root.resolve():
             raise LearningError(
-                "That is the home in use.", hint="Name the home of another agent."
+                t.later("That is the home in use."),
+                hint=t.later("Name the home of another agent."),
             )
         if agent:
             files = _files_of(kind, source, files, agent)
@@ -264,13 +268,16 @@ def _files_of(
     """The files of one agent. Raises LearningError if there is no such agent."""
     if kind != "openclaw":
         raise LearningError(
-            "Only a home of OpenClaw has several agents.", hint="Leave out --agent."
+            t.later("Only a home of OpenClaw has several agents."),
+            hint=t.later("Leave out --agent."),
         )
     known = [one.id for one in openclaw.agents(source, openclaw.read_config(source))]
     if agent not in known:
         raise LearningError(
-            f"There is no agent {agent!r} in {source}.",
-            hint=f"There are: {', '.join(known)}",
+            t.later(
+                "There is no agent {agent!r} in {source}.", agent=agent, source=source
+            ),
+            hint=t.later("There are: {known}", known=", ".join(known)),
         )
     return tuple(path for path in files if openclaw.agent_of(path) == agent)
 

@@ -16,6 +16,9 @@ from hermes.learning.learning_service import ExclusiveRemote
 from hermes.primitives.backoff import Backoff
 from hermes.store.leases import LEASE_TTL_S, shown
 from hermes.store.role_leases import HeldRole
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.settings import Settings
@@ -30,7 +33,7 @@ _WAIT_S = (
 )
 _FIRST_RETRY_S = 0.05
 _MAX_RETRY_S = 1.0
-_LATER = (
+_LATER = t.later(
     "Your changes are kept and are pushed with the next one, or by: hermes memory sync"
 )
 
@@ -48,7 +51,11 @@ def remote_lease(
             role = _take(store(), wait_s)
         except StoreError as error:
             raise LearningError(
-                f"Memory and skills were not synced: {error.message}", hint=_LATER
+                t.later(
+                    "Memory and skills were not synced: {message}",
+                    message=error.message,
+                ),
+                hint=_LATER,
             ) from error
         is_over = threading.Event()
         renewal = threading.Thread(
@@ -73,7 +80,10 @@ def _take(store: "Store", wait_s: float) -> HeldRole:
         if time.monotonic() >= until:
             holders = [shown(one.owner) for one in store.roles.held(LEARNING_ROLE)]
             raise LearningError(
-                f"Another process ({', '.join(holders)}) is syncing memory and skills.",
+                t.later(
+                    "Another process ({holders}) is syncing memory and skills.",
+                    holders=", ".join(holders),
+                ),
                 hint=_LATER,
             )
         time.sleep(backoff.next_s())

@@ -26,6 +26,9 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.tool_spec import ToolResult
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _MAX_STEPS = 16
 _MAX_REPLY_TOKENS = 4_000
@@ -259,5 +262,6 @@ class _ReviewBudget(TurnBudget):
         except BudgetSpent as spent:
             hint = "Raise learning.budget for longer conversations."
             raise BudgetSpent(
-                "the review stopped at its own cap (learning.budget).", hint=hint
+                t.later("the review stopped at its own cap (learning.budget)."),
+                hint=hint,
             ) from spent

@@ -25,7 +25,10 @@ from hermes.learning.skill import MAIN, safe_path
 from hermes.schema.event_base import Event
 from hermes.schema.learning import LearningChanged, LearningProposed
 from hermes.schema.tool_spec import ToolResult
+from hermes.text.translation import translator
 from hermes.tools.tool import tool
+
+t = translator(__name__)
 
 Action: TypeAlias = Literal["write", "patch", "remove", "retire"]
 Record: TypeAlias = Callable[[str, Event], None]
@@ -153,7 +156,8 @@ class LearningTools:
         after = None if action == "remove" else text
         if after is None and before is None:
             raise LearningError(
-                f"The skill {name} has no file {path!r}.", hint="Nothing was changed."
+                t.later("The skill {name} has no file {path!r}.", name=name, path=path),
+                hint=t.later("Nothing was changed."),
             )
         return SkillChange(name, (SkillFileChange(path, before, after),))
 
@@ -259,12 +263,18 @@ def _kind(change: Change) -> Literal["memory", "skill"]:
 def _patched(name: str, path: str, before: str | None, old: str, new: str) -> str:
     if before is None:
         raise LearningError(
-            f"The skill {name} has no file {path!r}.", hint="Nothing was changed."
+            t.later("The skill {name} has no file {path!r}.", name=name, path=path),
+            hint=t.later("Nothing was changed."),
         )
     count = before.count(old) if old else 0
     if count != 1:
         raise LearningError(
-            f"`old` occurs {count} times in {path} of {name}.",
-            hint="Nothing was changed.",
+            t.later(
+                "`old` occurs {count} times in {path} of {name}.",
+                count=count,
+                path=path,
+                name=name,
+            ),
+            hint=t.later("Nothing was changed."),
         )
     return before.replace(old, new)

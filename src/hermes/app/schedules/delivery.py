@@ -10,6 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from hermes.app.app import App
+from hermes.app.outgoing import MessageOutbox
 from hermes.app.schedules.job_run import SILENT, JobOutcome
 from hermes.app.schedules.jobs import answer_of
 from hermes.errors import HermesError, in_sentences
@@ -57,6 +58,17 @@ class JobDeliveries:
             log.warning("the result of job %s was not delivered: %s", job.id, error)
             return f"not delivered: {error}"
         return WAITING
+
+    def announce(self, job: Job, text: str) -> None:
+        """Tells whoever gets the results of a job something about it: in a session, or in a chat. Never fails."""
+        kind, _, place = job.deliver.partition(":")
+        try:
+            if kind == "session":
+                put_into_session(self._app, place, f"Scheduled: {job.name}", text)
+            elif kind not in (NOWHERE, "file"):
+                MessageOutbox(self._app).queue(job.deliver, text)
+        except HermesError as error:
+            log.warning("nobody was told that job %s waits: %s", job.id, error)
 
     def begin(self) -> None:
         """Delivers queued results in the background, so that a platform that does not answer delays no job."""

@@ -31,6 +31,9 @@ from hermes.schema.schedules import (
 )
 from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.settings.load import environment
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.store.schedules import ScheduleStore
@@ -79,9 +82,8 @@ class JobBook:
     def add(self, draft: JobDraft, *, paused: str = "") -> tuple[Job, Instant | None]:
         """Creates a job. Returns it with its first instant. Raises ScheduleError."""
         job = msgspec.structs.replace(self.preview(draft), paused=paused)
-        job = msgspec.structs.replace(
-            job, name=self._free_name(job.name, given=bool(draft.name.strip()))
-        )
+        name = self._free_name(job.name, given=bool(draft.name.strip()))
+        job = msgspec.structs.replace(job, id=self._free_id(job.id), name=name)
         planned = following(job, self._app.clock.now())
         self.store.put(job, dropped="", following=planned)
         self.changed(job, "added", planned)
@@ -94,7 +96,7 @@ class JobBook:
         name = " ".join((draft.name or draft.prompt).split())
         return self._checked(
             Job(
-                id=hashlib.sha256(self._app.ids.session().encode()).hexdigest()[:6],
+                id=self._new_id(),
                 name=name
                 if len(name) <= _MAX_NAME_CHARS
                 else f"{name[: _MAX_NAME_CHARS - 1]}…",
@@ -116,6 +118,16 @@ class JobBook:
                 by=draft.by,
             )
         )
+
+    def _new_id(self) -> str:
+        return hashlib.sha256(self._app.ids.session().encode()).hexdigest()[:6]
+
+    def _free_id(self, made: str) -> str:
+        """The id, if no job has it or had it; otherwise another one. A job is saved over one of the same id."""
+        taken = {job.id for job in self.store.jobs(removed=True)}
+        while made in taken:
+            made = self._new_id()
+        return made
 
     def edit(self, name: str, /, **changes: Any) -> tuple[Job, Instant | None]:
         """Changes the given fields of a job. A new schedule or time zone is parsed again."""
@@ -169,7 +181,9 @@ class JobBook:
             planned = following(job, now)
             if planned is None:
                 hint = f"Give it another: hermes cron edit {job.id} --schedule '...'"
-                raise ScheduleError(f"{job.name!r} has no runs left.", hint=hint)
+                raise ScheduleError(
+                    t.later("{name!r} has no runs left.", name=job.name), hint=hint
+                )
             return planned
 
         job, planned = self.store.change(
@@ -239,7 +253,11 @@ class JobBook:
         if given:
             hint = f"Choose another name, or change the existing job: hermes cron edit {taken[name.casefold()]}"
             raise ScheduleError(
-                f"There is already a job called {name!r} ({taken[name.casefold()]}).",
+                t.later(
+                    "There is already a job called {name!r} ({taken}).",
+                    name=name,
+                    taken=taken[name.casefold()],
+                ),
                 hint=hint,
             )
         numbered = (f"{name} ({number})" for number in itertools.count(2))
@@ -267,7 +285,9 @@ class JobBook:
         if place and (kind in platforms or self._may_be_of_plugin(kind)):
             return
         hint = f"Use none, file:PATH, session:ID, or a chat such as telegram:123456 ({', '.join(CHAT_PLATFORMS)})."
-        raise ScheduleError(f"Hermes can't deliver to {target!r}.", hint=hint)
+        raise ScheduleError(
+            t.later("Hermes can't deliver to {target!r}.", target=target), hint=hint
+        )
 
     def _may_be_of_plugin(self, platform: str) -> bool:
         """Whether a plugin may provide that platform. Its name is known only once the plugin's code has run."""
@@ -333,19 +353,20 @@ def _check_fields(job: Job) -> None:
     """Raises ScheduleError for a field that can't be stored."""
     if not job.prompt:
         raise ScheduleError(
-            "The task is empty.",
-            hint="Say what the job should do, in a sentence or more.",
+            t.later("The task is empty."),
+            hint=t.later("Say what the job should do, in a sentence or more."),
         )
     if not 0 < job.timeout <= 86_400 or not 0 <= job.jitter <= 86_400:
         raise ScheduleError(
-            "Timeout and jitter can be up to a day.", hint="Such as: 10m, or 90s."
+            t.later("Timeout and jitter can be up to a day."),
+            hint=t.later("Such as: 10m, or 90s."),
         )
     if job.budget:
         try:
             parse_amount(job.budget)
         except ValueError as error:
             raise ScheduleError(
-                f"{error}.", hint="Such as: '$0.50', or '200k tokens'."
+                f"{error}.", hint=t.later("Such as: '$0.50', or '200k tokens'.")
             ) from error
     if job.toolsets:
         from hermes.tools.toolsets import (
@@ -355,10 +376,11 @@ def _check_fields(job: Job) -> None:
         unknown = set(job.toolsets) - {one.name for one in TOOLSETS}
         if unknown:
             raise ScheduleError(
-                f"There is no toolset {min(unknown)!r}.",
-                hint="`hermes tools` lists them.",
+                t.later("There is no toolset {name!r}.", name=min(unknown)),
+                hint=t.later("`hermes tools` lists them."),
             )
     if job.cwd and not Path(job.cwd).is_absolute():
         raise ScheduleError(
-            f"{job.cwd!r} is not an absolute path.", hint="Begin it with a slash."
+            t.later("{cwd!r} is not an absolute path.", cwd=job.cwd),
+            hint=t.later("Begin it with a slash."),
         )

@@ -12,6 +12,7 @@ from hermes.app.schedules.delivery import Deliver, JobDeliveries
 from hermes.app.schedules.job_run import JobOutcome, JobRun
 from hermes.app.schedules.jobs import JobBook
 from hermes.app.schedules.scheduler_lock import on_watch
+from hermes.app.schedules.waiting_jobs import WaitingJobs
 from hermes.errors import HermesError, StoreDamaged, StoreError, in_sentences
 from hermes.primitives.tasks import cancel_and_wait, run_until_first, running
 from hermes.schedules.due_and_missed import (
@@ -48,6 +49,7 @@ class ScheduleLoop:
         self._secrets = secrets
         self._deliveries = JobDeliveries(app, deliver)
         self._book = JobBook(app)
+        self._waiting = WaitingJobs(app, self._book, self._deliveries)
         self._runs: dict[tuple[str, float], asyncio.Task[None]] = {}
         self._bell = asyncio.Event()
         self._looked = 0.0
@@ -184,9 +186,13 @@ class ScheduleLoop:
         }
         busy = {one.job for one in await asyncio.to_thread(self._book.store.running)}
         again = False
+        away: list[tuple[Job, Instant]] = []
         for instant in due:
             job = jobs.get(instant.job)
-            if job is None or not self._book.is_here(job):
+            if job is None:
+                continue
+            if not self._book.is_here(job):
+                away.append((job, instant))
                 continue
             if not await asyncio.to_thread(self._is_sound, job, now):
                 continue
@@ -200,6 +206,8 @@ class ScheduleLoop:
                 self._runs
             ) < self._app.settings.schedules.at_once and await self.start(job, instant):
                 busy.add(instant.job)
+        if away:
+            await asyncio.to_thread(self._waiting.tell, away, now)
         return again
 
     def _is_late(self, instant: Instant, now: float) -> bool:

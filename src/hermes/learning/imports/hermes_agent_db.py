@@ -12,6 +12,9 @@ from hermes.learning.imports.conversation import ImportedConversation, ImportedM
 from hermes.learning.imports.json_fields import CallIds, moment, text
 from hermes.learning.imports.sqlite_copy import copied_database
 from hermes.schema.messages import ToolCall
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 AGENT = "hermes"
 _ENCODED = "\0json:"  # prefix of a list of blocks in a text column
@@ -39,14 +42,16 @@ def _select(
     known = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
     if "id" not in known:
         raise LearningError(
-            f"There is no table `{table}` in it.",
-            hint="This state.db cannot be imported.",
+            t.later("There is no table `{table}` in it.", table=table),
+            hint=t.later("This state.db cannot be imported."),
         )
     if table == "sessions" and "started_at" not in known:
         hint = (
             "Move sessions with: hermes sessions export, then hermes sessions import."
         )
-        raise LearningError("It is the session log of another Hermes home.", hint=hint)
+        raise LearningError(
+            t.later("It is the session log of another Hermes home."), hint=hint
+        )
     columns = ", ".join(
         f'"{name}"' if name in known else f'NULL AS "{name}"' for name in wanted
     )

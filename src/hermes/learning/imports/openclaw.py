@@ -19,6 +19,9 @@ from hermes.learning.imports.json_fields import Object, Objects, part, text
 from hermes.learning.imports.pi import conversation_of
 from hermes.learning.imports.sqlite_copy import columns, copied_database
 from hermes.settings.json5_read import parse_json5
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 AGENT = "openclaw"
 CONFIG_NAMES = ("openclaw.json", "clawdbot.json", "moltbot.json")
@@ -71,7 +74,10 @@ def read_json5(path: Path) -> Object:
         return parse_json5(content) if content.strip() else {}
     except ValueError as error:
         raise LearningError(
-            f"{path} can't be read ({str(error)[:100]}).", hint="It was skipped."
+            t.later(
+                "{path} can't be read ({error}).", path=path, error=str(error)[:100]
+            ),
+            hint=t.later("It was skipped."),
         ) from error
 
 

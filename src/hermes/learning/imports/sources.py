@@ -18,6 +18,9 @@ from hermes.learning.imports import (
 )
 from hermes.learning.imports.conversation import ImportedConversation
 from hermes.text.plurals import count
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 Kind: TypeAlias = Literal[
     "hermes", "openclaw", "claude-code", "codex", "opencode", "pi", "gemini"
@@ -54,7 +57,8 @@ def find(source: Path) -> tuple[Kind, tuple[Path, ...]]:
     """Returns the kind of a source, and the files with its conversations."""
     if not source.exists():
         raise LearningError(
-            f"There is nothing at {source}.", hint="Nothing was imported."
+            t.later("There is nothing at {source}.", source=source),
+            hint=t.later("Nothing was imported."),
         )
     if openclaw.is_openclaw_home(source):
         return "openclaw", openclaw.session_files(source)
@@ -76,9 +80,11 @@ def find(source: Path) -> tuple[Kind, tuple[Path, ...]]:
     if any((source / name).is_file() for name in claude_code.SETTINGS_NAMES):
         return "claude-code", ()
     raise LearningError(
-        f"Found nothing to import in {source}.",
-        hint="Name the home of another agent, such as ~/.hermes, ~/.openclaw, ~/.claude, ~/.codex, ~/.gemini, "
-        "~/.pi/agent or ~/.local/share/opencode.",
+        t.later("Found nothing to import in {source}.", source=source),
+        hint=t.later(
+            "Name the home of another agent, such as {homes} or ~/.local/share/opencode.",
+            homes="~/.hermes, ~/.openclaw, ~/.claude, ~/.codex, ~/.gemini, ~/.pi/agent",
+        ),
     )
 
 

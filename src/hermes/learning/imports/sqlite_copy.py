@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hermes.learning.change import LearningError
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _MAX_DATABASE_BYTES = 8_000_000_000
 _BUSY_TIMEOUT_S = 10.0
@@ -26,7 +29,8 @@ def copied_database(database: Path) -> Iterator[sqlite3.Connection]:
         try:
             if database.stat().st_size > _MAX_DATABASE_BYTES:
                 raise LearningError(
-                    f"{database} is too large.", hint="Nothing was imported from it."
+                    t.later("{database} is too large.", database=database),
+                    hint=t.later("Nothing was imported from it."),
                 )
             _copy(database, copy)
             with contextlib.closing(sqlite3.connect(copy)) as connection:
@@ -35,8 +39,12 @@ def copied_database(database: Path) -> Iterator[sqlite3.Connection]:
                 yield connection
         except (sqlite3.Error, OSError) as error:
             raise LearningError(
-                f"{database} can't be read ({error}).",
-                hint="Nothing was imported from it.",
+                t.later(
+                    "{database} can't be read ({error}).",
+                    database=database,
+                    error=error,
+                ),
+                hint=t.later("Nothing was imported from it."),
             ) from error
 
 

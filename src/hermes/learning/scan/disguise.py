@@ -9,6 +9,7 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from urllib.parse import unquote
 
 _TAG = "[\U000e0000-\U000e007f]"
@@ -131,11 +132,9 @@ def _without_accents(text: str) -> str:
     if text.isascii():
         return text.casefold()
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(
-        char
-        for char in unicodedata.normalize("NFKD", folded)
-        if not unicodedata.combining(char)
-    )
+    parts = unicodedata.normalize("NFKD", folded)
+    accents = [char for char in {*parts} if unicodedata.combining(char)]
+    return re.sub(f"[{''.join(accents)}]+", "", parts) if accents else parts
 
 
 def _visible(text: str) -> str:
@@ -152,6 +151,7 @@ def _only_flags(text: str) -> bool:
     return not re.search(_TAG, rest)
 
 
+@lru_cache(maxsize=1024)
 def _with_letters(word: str) -> str:
     """Replaces digits in a word by the letters they look like; numbers and data stay."""
     if (

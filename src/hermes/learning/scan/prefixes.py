@@ -1,6 +1,6 @@
 """Searches a text for many patterns at once. A pattern whose matches can only begin with certain strings is tried only
 where one of these strings stands: finding a string is many times faster than trying a pattern at every character.
-A pattern with a wide gap is tried only where what follows the gap is near.
+A pattern with a wide gap is tried only where what follows the gap is near, and any other only where its later parts are.
 
 A search finds exactly what `re` would find.
 """
@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cache, cached_property, reduce
 from importlib import import_module
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
 from hermes.learning.scan.bounded import bounded
@@ -20,7 +20,10 @@ _MAX_PREFIX_CHARS = 5
 _MAX_PREFIXES = 96  # that the combination of several with what follows them may make
 _MAX_CLASS_CHARS = 6  # of a character class that is spelled out
 _FEW_PLACES = 24
-"""A pattern is tried at so few places without asking what follows its gaps."""
+"""A pattern is tried at so few places without asking what follows."""
+_MIN_ANCHOR_CHARS = 3  # shorter strings stand everywhere
+_HEAD_CHARS = (4, 5)
+"""The lengths in which it is known how the words of a text begin: shorter ones say little."""
 
 
 class _Part(NamedTuple):
@@ -38,6 +41,7 @@ class PrefixedPattern(NamedTuple):
     pattern: "re.Pattern[str]"
     prefixes: tuple[str, ...] | None
     at_start: bool  # whether it can also match at the start of a text
+    at_word: bool = False  # whether every match begins where a word does
 
 
 def prefixed(source: str) -> PrefixedPattern:
@@ -46,7 +50,12 @@ def prefixed(source: str) -> PrefixedPattern:
     starts = None if pattern.flags & re.IGNORECASE else _starts(pattern.pattern)
     if starts is None:
         return PrefixedPattern(pattern, None, at_start=False)
-    return PrefixedPattern(pattern, _shortest(starts.all()), starts.at_start)
+    return PrefixedPattern(
+        pattern,
+        _shortest(starts.all()),
+        starts.at_start,
+        at_word=all(one.startswith(r"\b") for one in alternatives(pattern.pattern)),
+    )
 
 
 class GappedPattern(NamedTuple):
@@ -72,12 +81,57 @@ def in_pieces(source: str) -> GappedPattern | None:
     return GappedPattern(_shortest(strings), gapped)
 
 
+class _Anchor(NamedTuple):
+    """Strings of which one must stand at a distance from the start of a match."""
+
+    prefixes: tuple[str, ...]
+    nearest: int
+    farthest: int
+    at_word: bool
+
+
+class _Anchored(NamedTuple):
+    """What one alternative of a pattern can begin with, and what must follow."""
+
+    prefixes: tuple[str, ...]
+    at_start: bool
+    anchors: tuple[_Anchor, ...]
+
+
+@cache
+def anchored(source: str) -> tuple[_Anchored, ...]:
+    """Returns the alternatives of a pattern; empty if no string must follow the start of any. Made when it is needed."""
+    made: list[_Anchored] = []
+    for one in alternatives(source):
+        starts = _starts(one)
+        if starts is None:
+            return ()
+        made.append(_Anchored(_shortest(starts.all()), starts.at_start, _anchors(one)))
+    return tuple(made) if any(one.anchors for one in made) else ()
+
+
+def _anchors(source: str) -> tuple[_Anchor, ...]:
+    items = import_module("re._parser").parse(source)
+    found: list[_Anchor] = []
+    for at in range(1, len(items)):
+        starts = _sequence(items[at:])
+        prefixes = _shortest(starts.all())
+        if starts.at_start or min(map(len, prefixes)) < _MIN_ANCHOR_CHARS:
+            continue
+        nearest, farthest = items[:at].getwidth()
+        is_boundary = str(items[at][1]) == "AT_BOUNDARY"
+        if farthest and (not found or found[-1].prefixes != prefixes):
+            found.append(_Anchor(prefixes, nearest, farthest, is_boundary))
+    return tuple(found)
+
+
 class SearchedText:
     """A text that is searched for many patterns. It remembers where each prefix and the end of each gap stands."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._positions: dict[str, list[int]] = {}
+        self._merged: dict[tuple[tuple[str, ...], bool, bool], list[int]] = {}
         self._matches: dict[str, list[int]] = {}
 
     def search(self, one: PrefixedPattern) -> "re.Match[str] | None":
@@ -98,14 +152,34 @@ class SearchedText:
                 end = max(found.end(), position + 1)
 
     def _starts(self, one: PrefixedPattern) -> list[int]:
-        places = self._candidates(one.prefixes or (), one.at_start)
-        if len(places) <= _FEW_PLACES or one.at_start:
+        places = self._candidates(one.prefixes or (), one.at_start, one.at_word)
+        if len(places) <= _FEW_PLACES:
             return places
-        pieces = in_pieces(one.pattern.pattern)
+        pieces = None if one.at_start else in_pieces(one.pattern.pattern)
         if pieces is None:
-            return places
+            return self._anchored(one, places)
         found = {*self._candidates(pieces.prefixes, at_start=False)}
         return sorted(found.union(*map(self._chained, pieces.gapped)))
+
+    def _anchored(self, one: PrefixedPattern, places: list[int]) -> list[int]:
+        """Leaves out the places that what must follow is not near."""
+        some = anchored(one.pattern.pattern)
+        if not some:
+            return places
+        return sorted(
+            {place for alternative in some for place in self._held(alternative)}
+        )
+
+    def _held(self, one: _Anchored) -> list[int]:
+        places = self._candidates(one.prefixes, one.at_start)
+        for anchor in one.anchors:
+            if len(places) <= _FEW_PLACES:
+                break
+            ends = self._candidates(
+                anchor.prefixes, at_start=False, at_word=anchor.at_word
+            )
+            places = _before(places, ends, anchor)
+        return places
 
     def _chained(self, parts: tuple[_Part, ...]) -> list[int]:
         """Returns where the first part stands with all others behind it."""
@@ -150,26 +224,49 @@ class SearchedText:
             ]
         return places
 
-    def _candidates(self, prefixes: Iterable[str], at_start: bool) -> list[int]:
-        places = [places for one in prefixes if (places := self._places(one))]
-        if at_start:
-            places.append([0])
-        if len(places) == 1:
-            return places[0]
-        return sorted(place for some in places for place in some)
+    def _candidates(
+        self, prefixes: tuple[str, ...], at_start: bool, at_word: bool = False
+    ) -> list[int]:
+        places = self._merged.get((prefixes, at_start, at_word))
+        if places is None:
+            some = filter(self._may_begin_word, prefixes) if at_word else prefixes
+            found = [*map(self._places, some), *([[0]] if at_start else [])]
+            places = sorted(chain.from_iterable(found))
+            self._merged[prefixes, at_start, at_word] = places
+        return places
 
     def _places(self, prefix: str) -> list[int]:
         places = self._positions.get(prefix)
         if places is None:
             is_absent = prefix.isalpha() and prefix not in self._words
-            places = [] if is_absent else list(_occurrences(self.text, prefix))
+            places = [] if is_absent else _occurrences(self.text, prefix)
             self._positions[prefix] = places
         return places
 
     @cached_property
     def _words(self) -> str:
         """Every word once: much shorter than most texts."""
-        return " ".join({*re.findall(r"\w+", self.text)})
+        return " ".join(self._vocabulary)
+
+    @cached_property
+    def _vocabulary(self) -> set[str]:
+        return {*re.findall(r"\w+", self.text)}
+
+    @cached_property
+    def _heads(self) -> set[str]:
+        words = self._vocabulary
+        return {word[:size] for size in _HEAD_CHARS for word in words}
+
+    def _may_begin_word(self, prefix: str) -> bool:
+        head = _head(prefix)
+        return len(head) < min(_HEAD_CHARS) or head in self._heads
+
+
+@cache
+def _head(prefix: str) -> str:
+    """The first word of a prefix, as far as heads of words are known."""
+    found = re.match(r"\w*", prefix)
+    return found[0][: max(_HEAD_CHARS)] if found else ""
 
 
 def _parts(alternative: str) -> tuple[_Part, ...]:
@@ -185,8 +282,34 @@ def _parts(alternative: str) -> tuple[_Part, ...]:
     return tuple(made) if len(made) > 1 else ()
 
 
-def _occurrences(text: str, part: str) -> Iterator[int]:
-    at = text.find(part)
+def _before(places: list[int], ends: list[int], anchor: _Anchor) -> list[int]:
+    """Returns the places that have one of `ends` behind them, as far away as the anchor can be."""
+    if not ends:
+        return []
+    near, at, last = list[int](), 0, len(ends)
+    for place in places:
+        nearest = place + anchor.nearest
+        while at < last and ends[at] < nearest:
+            at += 1
+        if at == last:
+            break
+        if ends[at] <= place + anchor.farthest:
+            near.append(place)
+    return near
+
+
+def _occurrences(text: str, part: str) -> list[int]:
+    first = text.find(part)
+    if first < 0:
+        return []
+    if part[0] in part[1:]:  # it could overlap itself
+        return [*_overlapping(text, part, first)]
+    lengths = map(len, text.split(part)[:-1])
+    size = len(part)
+    return [at + size * number for number, at in enumerate(accumulate(lengths))]
+
+
+def _overlapping(text: str, part: str, at: int) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(part, at + 1)

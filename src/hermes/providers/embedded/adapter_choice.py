@@ -25,6 +25,9 @@ from hermes.schema.messages import (
 )
 from hermes.schema.model import ModelRequest, ReplyFinished
 from hermes.schema.tool_spec import ToolSpec
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 MIN_NATIVE_PARAMETERS = 2_800_000_000  # what is sold as 3B
 _FILE_NAME = "adapters.json"
@@ -176,4 +179,4 @@ async def _ask(model: Model, folder: str, *messages: Message) -> AssistantMessag
     async for event in model.stream(request):
         if isinstance(event, ReplyFinished):
             return event.message
-    raise ModelError("the reply did not end", reason="malformed")
+    raise ModelError(t.later("the reply did not end"), reason="malformed")

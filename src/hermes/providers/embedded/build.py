@@ -21,6 +21,9 @@ from hermes.providers.embedded.engine import LocalEngine
 from hermes.providers.embedded.gguf_header import GgufFacts, NotGguf, read_facts
 from hermes.providers.embedded.model import EmbeddedModel
 from hermes.providers.embedded.weights import find, size_text
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.providers.embedded.native_model import NativeToolModel
@@ -48,12 +51,14 @@ def known_file(
         known = ", ".join(models)
         hint = f"Known are: {known}. Another GGUF file is added with `hermes model add PATH`."
         raise ModelError(
-            f"there is no local model {name!r}", hint=hint, reason="not_found"
+            t.later("there is no local model {name!r}", name=name),
+            hint=hint,
+            reason="not_found",
         )
     if find(entry, folder) is None:
         hint = f"`hermes model add {name}` downloads it ({size_text(entry.size)}); `hermes setup` connects another model."
         raise ModelError(
-            f"the local model {name!r} is not on this machine yet",
+            t.later("the local model {name!r} is not on this machine yet", name=name),
             hint=hint,
             reason="not_found",
         )
@@ -91,14 +96,18 @@ def _facts(path: Path) -> GgufFacts:
     except OSError as error:
         reason = error.strerror or str(error)
         raise ModelError(
-            f"{path} can't be read: {reason}",
-            hint="Check the path.",
+            t.later("{path} can't be read: {reason}", path=path, reason=reason),
+            hint=t.later("Check the path."),
             reason="not_found",
         ) from error
     except NotGguf as error:
         raise ModelError(
-            f"{path} is not a GGUF file that can be read: {error}",
-            hint="Nothing was added.",
+            t.later(
+                "{path} is not a GGUF file that can be read: {error}",
+                path=path,
+                error=error,
+            ),
+            hint=t.later("Nothing was added."),
             reason="bad_request",
         ) from error
 

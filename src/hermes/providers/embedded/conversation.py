@@ -21,8 +21,10 @@ from hermes.schema.messages import (
 
 LOOK_TAG = "look-"  # begins the id of a read that we made to see whether the file of a `write` exists
 NAMED_TAG = "named-"  # begins the id of a read that we made because the request speaks of the file
-_HEADER = re.compile(r"\[[^\n]*: (?:lines (\d+)-(\d+) of (\d+)[^\n]*|empty file)\]\n?")
-_FOOTER = re.compile(r"\[[^\n]*\b\d+ more lines\b[^\n]*\]")
+_HEADER = re.compile(
+    r"\[[^\n]{0,4096}: (?:lines (\d+)-(\d+) of (\d+)[^\n]{0,200}|empty file)\]\n?"
+)
+_FOOTER = re.compile(r"\[[^\n]{0,4096}\b\d{1,20} more lines\b[^\n]{0,4096}\]")
 _ABSENT = re.compile(
     r"no such|not found|does not exist|doesn't exist|not exist|no file|there is no",
     re.IGNORECASE,

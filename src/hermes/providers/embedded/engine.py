@@ -27,6 +27,9 @@ from hermes.providers.embedded.completion import (
     CompletionEnded,
     CompletionText,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _STOP_TIMEOUT_S = 0.1  # for a cancelled generation, before the child is killed
 _EXIT_TIMEOUT_S = 5.0
@@ -264,15 +267,19 @@ class _Child:
     def _died(self, code: int | None) -> ModelError:
         if code == -signal.SIGKILL:
             return ModelError(
-                "the local model was killed by the system",
-                hint="Memory probably ran out: close other programs, or pick the model `small`.",
+                t.later("the local model was killed by the system"),
+                hint=t.later(
+                    "Memory probably ran out: close other programs, or pick the model `small`."
+                ),
                 reason="server",
             )
         last = self._process.stderr.last_line()
         how = describe_exit(code) if code is not None else "it closed its output"
         return ModelError(
-            f"the local model ended unexpectedly: {last or how}",
-            hint="What it wrote so far is saved. Try again; `hermes doctor` checks the installation.",
+            t.later("the local model ended unexpectedly: {reason}", reason=last or how),
+            hint=t.later(
+                "What it wrote so far is saved. Try again; `hermes doctor` checks the installation."
+            ),
             reason="server",
             retryable=True,
         )
@@ -289,33 +296,40 @@ def _failure(report: engine_wire.Failed) -> ModelError:
         case "engine_missing":
             hint = f"Connect another model with `hermes setup`, or add the local engine. {install_hint('local')}"
             return ModelError(
-                "the engine of the local model is not installed",
+                t.later("the engine of the local model is not installed"),
                 hint=hint,
                 reason="not_found",
             )
         case "library_missing":
             hint = "It needs the system's libgomp. Debian, Ubuntu: apt install libgomp1. Fedora: dnf install libgomp."
             return ModelError(
-                f"the local model can't start: {report.message}",
+                t.later(
+                    "the local model can't start: {message}", message=report.message
+                ),
                 hint=hint,
                 reason="not_found",
             )
         case "load":
             hint = "The file may be damaged or too large for this machine's memory. Try the model `small`."
             return ModelError(
-                f"the local model can't be loaded: {report.message}",
+                t.later(
+                    "the local model can't be loaded: {message}", message=report.message
+                ),
                 hint=hint,
                 reason="server",
             )
         case "too_long":
             return ModelError(
-                f"that is too long for the local model: {report.message}",
+                t.later(
+                    "that is too long for the local model: {message}",
+                    message=report.message,
+                ),
                 reason="too_long",
                 compress=True,
             )
         case "engine":
             return ModelError(
-                f"the local model failed: {report.message}",
+                t.later("the local model failed: {message}", message=report.message),
                 reason="server",
                 retryable=True,
             )

@@ -19,9 +19,9 @@ _OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
 }
-_NUMBER = r"\d[\d,]*(?:\.\d+)?"
+_NUMBER = r"\d[\d,]{0,400}(?!\d)(?:\.\d{1,400}(?!\d))?"
 _EXPRESSION = re.compile(
-    rf"(?<![\w.])[-(]*\s*{_NUMBER}\)*(?:\s*(?:[-+*/×÷^]|\*\*)\s*[-(]*\s*{_NUMBER}\)*)+(?![\w])"
+    rf"(?<![\w.])[-(]{{0,20}}\s{{0,20}}{_NUMBER}\){{0,20}}(?:\s{{0,20}}(?:[-+*/×÷^]|\*\*)\s{{0,20}}[-(]{{0,20}}\s{{0,20}}{_NUMBER}\){{0,20}}){{1,200}}(?![\w])"
 )
 _SPOKEN = (
     (re.compile(r"\b(?:multiplied by|times|mal|fois|por)\b", re.IGNORECASE), "*"),

@@ -22,14 +22,14 @@ _EXTENSIONS = (
     "xls xlsx xml yaml yml zig zip"
 )
 _FILE = re.compile(
-    r"(?<![\w@:/.])(?:[\w.~-]*/)*[\w.-]*\w?\.(?:"
+    r"(?<![\w@:/.])(?:[\w.~-]{0,255}/){0,64}[\w.-]{0,255}\w?\.(?:"
     + "|".join(_EXTENSIONS.split())
     + r")(?![\w/])"
     r"|\b(?:Makefile|Dockerfile|README|LICENSE|CHANGELOG)\b",
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"(?<!\w)\w++://\S+|(?<!\S)[^\s@]++@\S+")
-_WORD = re.compile(r"[\w.-]*\w")
+_WORD = re.compile(r"(?<![\w.-])(?:[.-]*+\w)+")
 _MIN_STEM_CHARACTERS = 4
 
 

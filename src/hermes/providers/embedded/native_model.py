@@ -30,6 +30,9 @@ from hermes.schema.model import (
     TextDelta,
     ToolCallStarted,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 PROVIDER = "embedded"
 _MAX_TOKENS = 1_200
@@ -182,8 +185,8 @@ def _key(request: ModelRequest) -> str:
 
 def _broken(error: Exception) -> ModelError:
     return ModelError(
-        f"the local model's reply can't be read: {error}",
-        hint="Try again, or use another model: hermes model list",
+        t.later("the local model's reply can't be read: {error}", error=error),
+        hint=t.later("Try again, or use another model: hermes model list"),
         reason="malformed",
         retryable=True,
     )

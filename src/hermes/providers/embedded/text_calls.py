@@ -11,7 +11,7 @@ import msgspec
 
 _BEGINNINGS = ("```json", "```tool", "<tool_call>", "{")
 _WRAPPING = re.compile(
-    r"\A\s*(?:```(?:json|tool_call|tool)?|<tool_call>)?\s*(\{.*\})\s*(?:```|</tool_call>)?\s*\Z",
+    r"\A\s*+(?:```(?:json|tool_call|tool)?|<tool_call>)?\s*+(\{.*\})\s*+(?:```|</tool_call>)?\s*+\Z",
     re.DOTALL,
 )
 

@@ -30,6 +30,9 @@ from hermes.providers.embedded.download_progress import (
     SpeedMeter,
 )
 from hermes.providers.embedded.weight_sources import SourceFailed
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.providers.embedded.web_download import Transfer
@@ -309,7 +312,11 @@ def size_text(size: int) -> str:
 def _unusable(folder: Path, error: OSError, kept: int = 0) -> ModelError:
     advice = "Free some space or set HERMES_CACHE to another folder, then try again."
     return ModelError(
-        f"the model can't be stored in {folder}: {error.strerror or error}",
+        t.later(
+            "the model can't be stored in {folder}: {reason}",
+            folder=folder,
+            reason=error.strerror or error,
+        ),
         hint=f"{_what_is_kept(kept)} {advice}",
         reason="server",
     )
@@ -326,7 +333,12 @@ def _check_space(space: int, folder: Path, kept: int) -> None:
         "folder, or take a smaller model: hermes model add"
     )
     raise ModelError(
-        f"not enough disk space in {folder}: {size_text(needed)} are needed, {size_text(free)} are free",
+        t.later(
+            "not enough disk space in {folder}: {needed} are needed, {free} are free",
+            folder=folder,
+            needed=size_text(needed),
+            free=size_text(free),
+        ),
         hint=hint,
         reason="server",
     )
@@ -336,7 +348,11 @@ def _failed(
     entry: WeightFile, failure: _AllFailed, *, kept: int, verbose: bool
 ) -> ModelError:
     return ModelError(
-        f"{entry.description} can't be downloaded ({failure.text(verbose=verbose)})",
+        t.later(
+            "{description} can't be downloaded ({text})",
+            description=entry.description,
+            text=failure.text(verbose=verbose),
+        ),
         hint=f"{_what_is_kept(kept)} {entry.failure_hint}",
         reason="connection",
     )

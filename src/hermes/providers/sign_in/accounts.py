@@ -15,6 +15,9 @@ import msgspec
 from hermes.errors import NotFound, SettingsError, os_reason
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import make_private_folder, replace_file
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _LOCK_TIMEOUT_S = 10.0
 _REFRESH_TIMEOUT_S = 60.0
@@ -100,7 +103,9 @@ class AccountStore:
                 if names
                 else "Nobody is signed in. Sign in: hermes auth add SERVICE"
             )
-            raise NotFound(f"There is no account {name!r}.", hint=hint)
+            raise NotFound(
+                t.later("There is no account {name!r}.", name=name), hint=hint
+            )
         return found
 
     def add(self, account: Account) -> Account:
@@ -131,7 +136,7 @@ class AccountStore:
 
         def change(accounts: dict[str, Account]) -> None:
             if name not in accounts:
-                raise NotFound(f"The account {name} was removed.")
+                raise NotFound(t.later("The account {name} was removed.", name=name))
             accounts[name] = msgspec.structs.replace(accounts[name], **fields)
             changed.append(accounts[name])
 
@@ -184,8 +189,12 @@ class AccountStore:
                 replace_file(self.path, content, mode=0o600)
         except OSError as error:
             raise SettingsError(
-                f"{self.path} can't be written: {os_reason(error)}",
-                hint="Nothing was changed.",
+                t.later(
+                    "{path} can't be written: {os_reason}",
+                    path=self.path,
+                    os_reason=os_reason(error),
+                ),
+                hint=t.later("Nothing was changed."),
             ) from error
 
     @contextlib.contextmanager
@@ -193,8 +202,8 @@ class AccountStore:
         with FileLock(self._beside("write")) as lock:
             if not lock.acquire(_LOCK_TIMEOUT_S):
                 raise SettingsError(
-                    f"Another process holds {self.path.name}.",
-                    hint="Nothing was changed. Try again.",
+                    t.later("Another process holds {name}.", name=self.path.name),
+                    hint=t.later("Nothing was changed. Try again."),
                 )
             yield
 
@@ -217,8 +226,8 @@ class AccountStore:
             return {}
         except (OSError, msgspec.DecodeError) as error:
             raise SettingsError(
-                f"{self.path} can't be read: {error}",
-                hint="Repair or remove it; it was not changed.",
+                t.later("{path} can't be read: {error}", path=self.path, error=error),
+                hint=t.later("Repair or remove it; it was not changed."),
             ) from error
 
 
@@ -241,8 +250,8 @@ def _accounts_in(document: Mapping[str, Any]) -> tuple[Account, ...]:
         found = msgspec.convert(document.get("accounts", []), tuple[Account, ...])
     except msgspec.ValidationError as error:
         raise SettingsError(
-            f"auth.json is not as Hermes writes it: {error}",
-            hint="Repair it, or remove `accounts` from it and sign in again.",
+            t.later("auth.json is not as Hermes writes it: {error}", error=error),
+            hint=t.later("Repair it, or remove `accounts` from it and sign in again."),
         ) from error
     return tuple(sorted(found, key=lambda one: (one.priority, one.added_at, one.id)))
 

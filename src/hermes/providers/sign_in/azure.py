@@ -5,6 +5,9 @@ from typing import Any
 from hermes.installation import install_hint
 from hermes.providers.sign_in.identity_http import SignInError
 from hermes.providers.sign_in.services import SignInService
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _made: dict[str, Any] = {}
 
@@ -16,7 +19,8 @@ def fetch_token(service: SignInService, tenant: str) -> tuple[str, float]:
         from azure.identity import CredentialUnavailableError, DefaultAzureCredential
     except ImportError as error:
         raise SignInError(
-            "Signing in with Azure needs azure-identity.", hint=install_hint("azure")
+            t.later("Signing in with Azure needs azure-identity."),
+            hint=install_hint("azure"),
         ) from error
     options: dict[str, Any] = {"additionally_allowed_tenants": ["*"]} if tenant else {}
     credential = _made.get(tenant)
@@ -28,8 +32,8 @@ def fetch_token(service: SignInService, tenant: str) -> tuple[str, float]:
     except (ClientAuthenticationError, CredentialUnavailableError) as error:
         first = str(error).strip().splitlines()[0]
         raise SignInError(
-            f"Azure does not know who you are: {first}",
-            hint="Sign in with: az login",
+            t.later("Azure does not know who you are: {first}", first=first),
+            hint=t.later("Sign in with: az login"),
         ) from error
     return token.token, float(token.expires_on)
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from hermes.installation import install_hint
 from hermes.providers.sign_in.identity_http import SignInError
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _LIFE_S = 3600
 _PREFIX = "bedrock-api-key-"
@@ -24,7 +27,8 @@ def fetch_token(region: str, profile: str) -> tuple[str, int]:
         from botocore.session import Session
     except ImportError as error:
         raise SignInError(
-            "Signing in with AWS Bedrock needs botocore.", hint=install_hint("bedrock")
+            t.later("Signing in with AWS Bedrock needs botocore."),
+            hint=install_hint("bedrock"),
         ) from error
     try:
         if profile not in _made:
@@ -48,8 +52,8 @@ def fetch_token(region: str, profile: str) -> tuple[str, int]:
 
 def _unknown(why: str) -> SignInError:
     return SignInError(
-        f"AWS does not know who you are: {why}",
-        hint="Sign in with: aws sso login, or set AWS_PROFILE.",
+        t.later("AWS does not know who you are: {why}", why=why),
+        hint=t.later("Sign in with: aws sso login, or set AWS_PROFILE."),
     )
 
 

@@ -15,6 +15,9 @@ from hermes.primitives.files import replace_file
 from hermes.providers.sign_in.accounts import Tokens
 from hermes.providers.sign_in.identity_http import SignInError
 from hermes.providers.sign_in.token_grants import claims_of
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _AUTH_CLAIM = "https://api.openai.com/auth"
 
@@ -37,8 +40,8 @@ def read_login(path: Path) -> CodexLogin:
     found = document.get("tokens")
     if not isinstance(found, Mapping) or not found.get("access_token"):
         raise SignInError(
-            "codex is not signed in with a ChatGPT account.",
-            hint="Sign in with: codex login, or: hermes auth add openai",
+            t.later("codex is not signed in with a ChatGPT account."),
+            hint=t.later("Sign in with: codex login, or: hermes auth add openai"),
         )
     access = str(found["access_token"])
     about = describe_login(found)
@@ -93,12 +96,12 @@ def _document(path: Path) -> dict[str, Any]:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except FileNotFoundError as error:
         raise SignInError(
-            "codex is no longer signed in.",
-            hint="Sign in with: codex login, or: hermes auth add openai",
+            t.later("codex is no longer signed in."),
+            hint=t.later("Sign in with: codex login, or: hermes auth add openai"),
         ) from error
     except (OSError, msgspec.DecodeError) as error:
         raise SignInError(
-            f"codex's login can't be read: {path}", is_final=False
+            t.later("codex's login can't be read: {path}", path=path), is_final=False
         ) from error
 
 

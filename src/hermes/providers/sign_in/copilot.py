@@ -6,6 +6,9 @@ from urllib.parse import urlsplit
 from hermes.providers.sign_in.accounts import Account, Tokens
 from hermes.providers.sign_in.identity_http import IdentityHttp, SignInError, is_within
 from hermes.providers.sign_in.services import SignInService
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _HOST = "githubcopilot.com"
 _USUAL_LIFE_S = 1500.0
@@ -15,11 +18,15 @@ def check_github_token(token: str) -> None:
     """Raises SignInError for a token that Copilot does not take."""
     if token.startswith("ghp_"):
         raise SignInError(
-            "GitHub Copilot does not take classic personal access tokens (ghp_...).",
-            hint="Sign in with: hermes auth add copilot, or use a fine-grained token with the permission Copilot Requests.",
+            t.later(
+                "GitHub Copilot does not take classic personal access tokens (ghp_...)."
+            ),
+            hint=t.later(
+                "Sign in with: hermes auth add copilot, or use a fine-grained token with the permission Copilot Requests."
+            ),
         )
     if not token.startswith(("gho_", "ghu_", "github_pat_")):
-        raise SignInError("That is not a token of GitHub.")
+        raise SignInError(t.later("That is not a token of GitHub."))
 
 
 async def exchange(
@@ -35,16 +42,18 @@ async def exchange(
     if not answer.is_ok:
         is_final = answer.status in {401, 403, 404}
         raise SignInError(
-            f"GitHub Copilot refused: {answer.words}",
-            hint=f"Sign in again: {service.command}"
+            t.later("GitHub Copilot refused: {words}", words=answer.words),
+            hint=t.later("Sign in again: {command}", command=service.command)
             if is_final
-            else "Try again later.",
+            else t.later("Try again later."),
             is_final=is_final,
         )
     document = answer.document
     token = str(document.get("token") or "")
     if not token:
-        raise SignInError("GitHub's answer has no Copilot token.", is_final=False)
+        raise SignInError(
+            t.later("GitHub's answer has no Copilot token."), is_final=False
+        )
     tokens = Tokens(
         access=token,
         refresh=github,
@@ -67,7 +76,7 @@ def _facts(service: SignInService, address: str) -> dict[str, str]:
     )
     if not is_copilots and not is_within(address, service.issuer):
         raise SignInError(
-            "GitHub names another host for Copilot. Nothing was sent there."
+            t.later("GitHub names another host for Copilot. Nothing was sent there.")
         )
     return {"base_url": address.rstrip("/")}
 

@@ -21,6 +21,9 @@ from hermes.providers.sign_in.limits import SeenLimits
 from hermes.providers.sign_in.services import SignInService, find_service
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _JUST_CAME_S = (
     30.0  # a token that just came is not renewed again, whatever the clock says
@@ -118,8 +121,13 @@ class CodexTokens:
                 return renewed.tokens
         except OSError as error:
             raise SignInError(
-                f"{file} can't be written, so codex would be signed out.",
-                hint=f"Make it writable, or use a login of its own: {self._service.command}",
+                t.later(
+                    "{file} can't be written, so codex would be signed out.", file=file
+                ),
+                hint=t.later(
+                    "Make it writable, or use a login of its own: {command}",
+                    command=self._service.command,
+                ),
             ) from error
         return self.read(account)
 
@@ -156,7 +164,9 @@ class AccountCredential:
         except SignInError as error:
             raise self._failure(error, account) from error
         except SettingsError as error:
-            raise ModelError(error.message, hint=error.hint, reason="auth") from error
+            raise ModelError(
+                error.words, hint=error.hint_words, reason="auth"
+            ) from error
         return authorization(account, tokens, self._service)
 
     async def renew(
@@ -213,8 +223,11 @@ class AccountCredential:
                     return await self._renew_locked()
             except TimeoutError as error:
                 raise SignInError(
-                    f"Another process has been refreshing {self.name} for a minute.",
-                    hint="Try again.",
+                    t.later(
+                        "Another process has been refreshing {name} for a minute.",
+                        name=self.name,
+                    ),
+                    hint=t.later("Try again."),
                     is_final=False,
                 ) from error
 
@@ -389,7 +402,7 @@ def machine_tokens(account: Account, service: SignInService) -> tuple[Tokens, st
 def removed(credential: Credential) -> ModelError:
     """Returns the failure of an account that is no longer there."""
     return ModelError(
-        f"The account {credential.name} was removed.",
+        t.later("The account {name} was removed.", name=credential.name),
         hint=credential.advice,
         reason="auth",
         rotate_key=True,
@@ -402,7 +415,11 @@ def expired(
 ) -> LoginExpiredError:
     """Returns the failure of an account that somebody has to sign in with again."""
     return LoginExpiredError(
-        f"The sign-in {credential.name} no longer works. {problem}",
+        t.later(
+            "The sign-in {name} no longer works. {problem}",
+            name=credential.name,
+            problem=problem,
+        ),
         hint=credential.advice,
         account=credential.name,
         command=service.command,

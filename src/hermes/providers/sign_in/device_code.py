@@ -21,6 +21,9 @@ from hermes.providers.sign_in.token_grants import (
     refusal,
     tokens_in,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _USUAL_INTERVAL_S = 5.0
@@ -103,7 +106,11 @@ def _own_link(service: SignInService, document: Mapping[str, Any]) -> str:
         if not is_within(url, service.issuer, service.domain):
             host = urlsplit(url).hostname or "another host"
             raise SignInError(
-                f"{service.label} wants the code typed at {host}, which is not its own. Don't open it."
+                t.later(
+                    "{label} wants the code typed at {host}, which is not its own. Don't open it.",
+                    label=service.label,
+                    host=host,
+                )
             )
     return link if link.isprintable() and " " not in link else plain
 
@@ -134,8 +141,8 @@ async def wait_for_tokens(
             return tokens_in(answer.document, clock()), answer.document
         interval = _next_interval(service, answer, interval)
     raise SignInError(
-        "The code has expired before it was typed.",
-        hint=f"Get a new one: {service.command}",
+        t.later("The code has expired before it was typed."),
+        hint=t.later("Get a new one: {command}", command=service.command),
     )
 
 
@@ -151,13 +158,17 @@ def _next_interval(
             return min(max(interval + _SLOWER_S, asked), _MAX_INTERVAL_S)
         case "access_denied":
             raise SignInError(
-                f"Signing in with {service.label} was denied: {answer.words}",
-                hint=f"To try again: {service.command}",
+                t.later(
+                    "Signing in with {label} was denied: {words}",
+                    label=service.label,
+                    words=answer.words,
+                ),
+                hint=t.later("To try again: {command}", command=service.command),
             )
         case "expired_token":
             raise SignInError(
-                "The code has expired before it was typed.",
-                hint=f"Get a new one: {service.command}",
+                t.later("The code has expired before it was typed."),
+                hint=t.later("Get a new one: {command}", command=service.command),
             )
     if answer.status == 429 or answer.status >= 500:
         return min(interval + _SLOWER_S, _MAX_INTERVAL_S)
@@ -212,5 +223,5 @@ def _seconds(value: object, usual: float) -> float:
 def _printable(value: object) -> str:
     code = str(value or "")
     if not code or len(code) > 64 or not code.isprintable():
-        raise SignInError("The identity provider sent no usable code.")
+        raise SignInError(t.later("The identity provider sent no usable code."))
     return code

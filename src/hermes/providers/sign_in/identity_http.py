@@ -7,9 +7,12 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 
 from hermes import __version__
-from hermes.errors import HermesError
+from hermes.errors import HermesError, Words
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
 from hermes.settings.redaction import mask
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _TIMEOUTS = HttpTimeouts(connect=10.0, first_byte=30.0, idle=15.0, total=45.0)
 _MAX_ANSWER_BYTES = 1_000_000
@@ -19,7 +22,9 @@ _MAX_WORDS_CHARACTERS = 300
 class SignInError(HermesError):
     """Signing in did not work. `is_final`: the same attempt would fail again."""
 
-    def __init__(self, message: str, *, hint: str = "", is_final: bool = True) -> None:
+    def __init__(
+        self, message: str | Words, *, hint: str | Words = "", is_final: bool = True
+    ) -> None:
         super().__init__(message, hint=hint)
         self.is_final = is_final
 
@@ -102,13 +107,20 @@ class IdentityHttp:
                 content = await reply.read_all(_MAX_ANSWER_BYTES)
         except TransportFailure as failure:
             raise SignInError(
-                f"{host} could not be reached: {failure.detail}",
-                hint="Check your network connection and try again.",
+                t.later(
+                    "{host} could not be reached: {detail}",
+                    host=host,
+                    detail=failure.detail,
+                ),
+                hint=t.later("Check your network connection and try again."),
                 is_final=False,
             ) from failure
         if 300 <= reply.status < 400:
             raise SignInError(
-                f"{host} sends the request elsewhere, which is not followed."
+                t.later(
+                    "{host} sends the request elsewhere, which is not followed.",
+                    host=host,
+                )
             )
         return IdentityAnswer(
             status=reply.status, document=_document(content), headers=reply.headers
@@ -131,8 +143,8 @@ def require_safe(url: str) -> None:
     if is_private and parts.hostname and "@" not in parts.netloc:
         return
     raise SignInError(
-        f"{parts.hostname or 'That'} is not an address to sign in at.",
-        hint="It must be https://..., or this machine.",
+        t.later("{host} is not an address to sign in at.", host=parts.hostname or "?"),
+        hint=t.later("It must be https://..., or this machine."),
     )
 
 

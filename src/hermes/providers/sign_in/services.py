@@ -13,6 +13,9 @@ from hermes.errors import UsageError
 from hermes.providers.sign_in.identity_http import SignInError, require_safe
 from hermes.settings.sign_ins import SignInSettings
 from hermes.text.intended_word import intended_word
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 Flow: TypeAlias = Literal["chatgpt", "device", "mint_key", "machine"]
 """`chatgpt`: OpenAI's own kind of device code. `device`: RFC 8628. `mint_key`: PKCE that ends with an API key. `machine`:
@@ -143,8 +146,12 @@ def find_service(
         near = intended_word(word, [*_BY_NAME, *_ALIASES])
         guess = f"Did you mean {near}? " if near else ""
         raise UsageError(
-            f"Hermes can't sign in with {name!r}.",
-            hint=f"{guess}Services: {', '.join(_BY_NAME)}. For a key: hermes config set NAME_API_KEY",
+            t.later("Hermes can't sign in with {name!r}.", name=name),
+            hint=t.later(
+                "{guess}Services: {by_name}. For a key: hermes config set NAME_API_KEY",
+                guess=guess,
+                by_name=", ".join(_BY_NAME),
+            ),
         )
     own = (settings or {}).get(service.name)
     if own is None:
@@ -165,7 +172,10 @@ def require_client(service: SignInService) -> str:
     """Returns the OAuth client id. Raises SignInError if there is none."""
     if not service.client_id:
         raise SignInError(
-            f"Hermes has no OAuth client at {service.label}.",
-            hint=f"Register one there, then: hermes config set sign_ins.{service.name}.client_id ID",
+            t.later("Hermes has no OAuth client at {label}.", label=service.label),
+            hint=t.later(
+                "Register one there, then: hermes config set sign_ins.{name}.client_id ID",
+                name=service.name,
+            ),
         )
     return service.client_id

@@ -18,6 +18,9 @@ from hermes.providers.sign_in.identity_http import (
     require_safe,
 )
 from hermes.providers.sign_in.services import SignInService, require_client
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _USUAL_LIFE_S = 3600.0
 _FINAL = frozenset(
@@ -52,12 +55,19 @@ async def find_endpoints(http: IdentityHttp, service: SignInService) -> Endpoint
     answer = await http.get(service.issuer + "/.well-known/openid-configuration", {})
     if not answer.is_ok:
         raise SignInError(
-            f"{service.label} does not say where to sign in: {answer.words}",
+            t.later(
+                "{label} does not say where to sign in: {words}",
+                label=service.label,
+                words=answer.words,
+            ),
             is_final=False,
         )
     if answer.document.get("issuer") != service.issuer:
         raise SignInError(
-            f"{service.label} names another issuer. Nothing was sent to it."
+            t.later(
+                "{label} names another issuer. Nothing was sent to it.",
+                label=service.label,
+            )
         )
     found = Endpoints(
         device=str(answer.document.get("device_authorization_endpoint") or ""),
@@ -66,8 +76,14 @@ async def find_endpoints(http: IdentityHttp, service: SignInService) -> Endpoint
     for url in (found.device, found.token):
         if not is_within(url, service.issuer, service.domain):
             raise SignInError(
-                f"{service.label} asks to sign in at another host. Nothing was sent there.",
-                hint=f"Its endpoints must be on the domain of {service.issuer}.",
+                t.later(
+                    "{label} asks to sign in at another host. Nothing was sent there.",
+                    label=service.label,
+                ),
+                hint=t.later(
+                    "Its endpoints must be on the domain of {issuer}.",
+                    issuer=service.issuer,
+                ),
             )
         require_safe(url)
     return found
@@ -79,7 +95,9 @@ def tokens_in(
     """Returns the tokens of an answer. A refresh token that is not replaced stays. Raises SignInError if there is none."""
     access = document.get("access_token")
     if not isinstance(access, str) or not access:
-        raise SignInError("The answer of the identity provider has no access token.")
+        raise SignInError(
+            t.later("The answer of the identity provider has no access token.")
+        )
     refresh = document.get("refresh_token")
     return Tokens(
         access=access,
@@ -142,7 +160,9 @@ def refusal(service: SignInService, answer: IdentityAnswer) -> SignInError:
     """What a refusal of the token endpoint means."""
     is_final = answer.error in _FINAL or answer.status in {401, 403}
     return SignInError(
-        f"{service.label} refused: {answer.words}",
-        hint=f"Sign in again: {service.command}" if is_final else "Try again later.",
+        t.later("{label} refused: {words}", label=service.label, words=answer.words),
+        hint=t.later("Sign in again: {command}", command=service.command)
+        if is_final
+        else t.later("Try again later."),
         is_final=is_final,
     )

@@ -5,6 +5,9 @@ from typing import Any
 from hermes.installation import install_hint
 from hermes.providers.sign_in.identity_http import SignInError
 from hermes.providers.sign_in.services import SignInService
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _made: dict[str, tuple[Any, str]] = {}
 
@@ -17,7 +20,7 @@ def fetch_token(service: SignInService) -> tuple[str, float, str]:
         from google.auth.transport.urllib3 import Request
     except ImportError as error:
         raise SignInError(
-            "Signing in with Google Vertex AI needs google-auth.",
+            t.later("Signing in with Google Vertex AI needs google-auth."),
             hint=install_hint("vertex"),
         ) from error
     try:
@@ -33,8 +36,8 @@ def fetch_token(service: SignInService) -> tuple[str, float, str]:
     except GoogleAuthError as error:
         first = str(error).strip().splitlines()[0]
         raise SignInError(
-            f"Google does not know who you are: {first}",
-            hint="Sign in with: gcloud auth application-default login",
+            t.later("Google does not know who you are: {first}", first=first),
+            hint=t.later("Sign in with: gcloud auth application-default login"),
         ) from error
     from datetime import UTC
 

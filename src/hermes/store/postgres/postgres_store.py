@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from hermes.core.ports import Clock, SystemClock
+from hermes.store.leases import Lease
 from hermes.store.log_row import STORED, Row, is_whole
 from hermes.store.ports import WakeUps
 from hermes.store.postgres.database import PostgresDatabase
@@ -72,8 +73,8 @@ class PostgresStore(Store):
             {} if lag is None else {"hermes.store.notice_lag": lag}
         )
 
-    def watch(self, session: str = "") -> NotifyWatch:
-        return self._database.notices.watch(session)
+    def watch(self, session: str = "", lease: Lease | None = None) -> NotifyWatch:
+        return self._database.notices.watch(session, lease)
 
     # pyrefly: ignore[missing-override-decorator]
     def use_wake_ups(self, faster: WakeUps) -> None:

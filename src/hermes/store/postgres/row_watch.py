@@ -2,25 +2,29 @@
 
 A process announces the sessions of its rows after they are committed, many at once: a NOTIFY inside the transaction
 would make all transactions of the database commit one after the other. Readers also look now and then by themselves,
-so an announcement that was lost costs time and nothing else.
+so an announcement that was lost costs time and nothing else. Each announcement names its process, which has woken its
+own readers before and leaves out what it hears of itself.
 """
 
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import asyncpg
 
 from hermes.primitives.backoff import Backoff
+from hermes.store.leases import Lease
 from hermes.store.ports import WakeUps
 from hermes.store.postgres.server import UNREACHABLE, PostgresServer
 from hermes.store.work_queue import OFFERED
 
 CHANNEL = "hermes_rows"
+_ORIGIN = "*from-"  # what the name of the process that announces begins with
 _LOOK_S = 1.0  # between looks without an announcement
 _SESSION_LOOK_S = 5.0  # the same for one session: a process may run thousands
 _ANNOUNCE_INTERVAL_S = 0.005
@@ -28,11 +32,15 @@ _MAX_NOTICE_WAIT_S = 2.0
 _PING_S = 10.0  # between checks that the listening connection lives
 _MAX_PAYLOAD_BYTES = 7_000  # of a NOTIFY
 
+_Writer: TypeAlias = tuple[str, int] | None
+
 
 class NotifyWatch:
-    """Tells one reader that there may be new rows."""
+    """Tells one reader that there may be new rows; of `lease`, if it is given, the reader knows the rows already."""
 
-    def __init__(self, notices: "RowNotices", session: str) -> None:
+    def __init__(
+        self, notices: "RowNotices", session: str, lease: Lease | None = None
+    ) -> None:
         self._notices = notices
         self._loop: asyncio.AbstractEventLoop | None = None
         self._event: asyncio.Event | None = None
@@ -40,6 +48,9 @@ class NotifyWatch:
         self._looked = 0.0
         self._look_s = _SESSION_LOOK_S if session not in {"", OFFERED} else _LOOK_S
         self.session = session
+        self.writer = _writer(lease)
+        self.is_added = False
+        """Whether notices reach it. A reader that looked before would have to look again."""
 
     async def wait(self, timeout_s: float) -> None:  # noqa: ARG002 - a port
         """Waits until there may be new rows, or it is time to look."""
@@ -49,7 +60,7 @@ class NotifyWatch:
             await asyncio.sleep(_ANNOUNCE_INTERVAL_S * 20)
         with suppress(TimeoutError):
             async with asyncio.timeout(self._look_s):
-                while not self._is_due:  # the event may be set by an earlier notice
+                while not (self._is_due and self.is_added):
                     await self._event.wait()
                     self._event.clear()
 
@@ -84,7 +95,8 @@ class RowNotices:
 
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
-        self._written: set[str] = set()
+        self._written: dict[str, set[_Writer]] = {}
+        self._origin = f"{_ORIGIN}{os.urandom(8).hex()}"
         self._tasks: list[asyncio.Task[None]] = []
         self._watches: dict[str, set[NotifyWatch]] = {}
         self._faster: WakeUps | None = None
@@ -100,15 +112,16 @@ class RowNotices:
         self._faster = faster
         self._stop_hearing = faster.listen(self._wake)
 
-    def watch(self, session: str = "") -> NotifyWatch:
+    def watch(self, session: str = "", lease: Lease | None = None) -> NotifyWatch:
         """Returns a new watch on one session or on all. The first one begins to listen."""
-        watch = NotifyWatch(self, session)
+        watch = NotifyWatch(self, session, lease)
         self._server.loop.call_soon_threadsafe(self._add, watch)
         return watch
 
     def _add(self, watch: NotifyWatch) -> None:
         self._watches.setdefault(watch.session, set()).add(watch)
         self._start_listening()
+        watch.is_added = True
         watch.notice()  # of what came while it was being added
 
     def remove(self, watch: NotifyWatch) -> None:
@@ -122,26 +135,33 @@ class RowNotices:
         if not watches:
             self._watches.pop(watch.session, None)
 
-    def announce(self, session: str) -> None:
-        """Rows of a session were committed, or of no session. Called on the server's event loop."""
+    def announce(self, session: str, lease: Lease | None = None) -> None:
+        """Rows of a session were committed, or of no session; under a lease, if one is given. Called on the server's
+        event loop.
+        """
         if " " in session or session == "chats":  # no rows of the log
             return
         is_first = not self._written
-        self._written.add(session)
+        self._written.setdefault(session, set()).add(_writer(lease))
         if is_first and (not self._tasks or self._tasks[0].done()):
             self._tasks[:1] = [self._server.loop.create_task(self._announce())]
 
     async def _announce(self) -> None:
         while self._written:
-            sessions, self._written = frozenset(self._written), set()
-            if self._faster is None or not self._faster.announce(sessions):
+            written, self._written = self._written, dict[str, set[_Writer]]()
+            self._wake_here(written)
+            sessions = frozenset(written)
+            is_told = self._faster is not None and self._faster.announce(
+                sessions | {self._origin}
+            )
+            if not is_told:
                 await self._notify(sessions)
             await asyncio.sleep(_ANNOUNCE_INTERVAL_S)
 
     async def _notify(self, sessions: frozenset[str]) -> None:
         with suppress(*UNREACHABLE, asyncpg.InterfaceError, asyncpg.PostgresError):
             async with self._server.connection() as connection:
-                for payload in _payloads(sessions):
+                for payload in _payloads(sessions, self._origin):
                     await connection.execute(
                         "SELECT pg_notify($1, $2)", CHANNEL, payload
                     )
@@ -200,11 +220,22 @@ class RowNotices:
         with suppress(RuntimeError):  # the server's loop has ended
             self._server.loop.call_soon_threadsafe(wake)
 
-    def _wake_named(self, sessions: frozenset[str]) -> None:
-        names = {*sessions, ""} if sessions - {OFFERED} else sessions
-        for name in names:
+    def _wake_named(self, heard: frozenset[str]) -> None:
+        """Wakes who waits for rows that another process has announced."""
+        if self._origin in heard:
+            return
+        sessions = {name for name in heard if not name.startswith(_ORIGIN)}
+        for name in _watched(sessions):
             for watch in self._watches.get(name, ()):
                 watch.notice()
+
+    def _wake_here(self, written: Mapping[str, set[_Writer]]) -> None:
+        """Wakes who waits in this process, but for the writer itself."""
+        for name in _watched(written.keys()):
+            writers = written.get(name, set())
+            for watch in self._watches.get(name, ()):
+                if not watch.writer or writers != {watch.writer}:
+                    watch.notice()
 
     def _wake_all(self) -> None:
         for watches in self._watches.values():
@@ -223,12 +254,22 @@ class RowNotices:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _payloads(sessions: frozenset[str]) -> Iterator[str]:
-    """The sessions, separated by spaces, in pieces that a NOTIFY can hold."""
-    piece = ""
+def _watched(sessions: AbstractSet[str]) -> AbstractSet[str]:
+    """What to look for in the watches: also those on any session, if rows of one were written."""
+    return sessions | {""} if sessions - {OFFERED} else sessions
+
+
+def _writer(lease: Lease | None) -> _Writer:
+    """Who writes under a lease; nobody in particular without one."""
+    return (lease.owner, lease.token) if lease is not None else None
+
+
+def _payloads(sessions: frozenset[str], origin: str) -> Iterator[str]:
+    """The process and the sessions, separated by spaces, in pieces that a NOTIFY can hold."""
+    piece = origin
     for session in sorted(sessions):
-        if piece and len((piece + session).encode()) > _MAX_PAYLOAD_BYTES:
+        if len((piece + session).encode()) > _MAX_PAYLOAD_BYTES:
             yield piece
-            piece = ""
-        piece = f"{piece} {session}" if piece else session
+            piece = origin
+        piece = f"{piece} {session}"
     yield piece

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -18,11 +19,15 @@ from hermes.schema.events import (
     TurnEnded,
 )
 from hermes.schema.messages import AssistantMessage
-from hermes.store.answers import CHECKED
+from hermes.store.answers import CHECKED, NEWEST_TITLE, require_not_named
 from hermes.store.leases import Lease, lost_to
 from hermes.store.log_row import EncodedEvent, Row, checksum, draft
 from hermes.store.postgres.database import PostgresDatabase
-from hermes.store.postgres.job_connection import storable
+from hermes.store.postgres.job_connection import (
+    QueryConnection,
+    numbered,
+    storable,
+)
 from hermes.store.postgres.word_index import lexemes
 from hermes.store.projection import usage_of
 from hermes.store.session_log import SessionLog, missing_session
@@ -66,10 +71,10 @@ class PostgresSessionLog(SessionLog):
         lease: Lease | None = None,
         offer: bool = False,
     ) -> "Future[tuple[Row, ...]]":
-        if any(
-            isinstance(event, CHECKED) for event in events
-        ):  # checked against the log in a transaction
-            return super().submit(session, *events, turn=turn, lease=lease, offer=offer)
+        needs_transaction = any(
+            isinstance(event, CHECKED) and not isinstance(event, SessionTitled)
+            for event in events
+        )
         if any(isinstance(event, SessionCreated) for event in events):
             raise StoreError(
                 t.later("not saved: a session is created once, at its beginning")
@@ -78,12 +83,14 @@ class PostgresSessionLog(SessionLog):
         call = _CALL_OFFERED if offer else _CALL
 
         async def append() -> tuple[Row, ...]:
-            rows = await self._append(call, session, entries, events, turn, lease)
+            rows = None
+            if not needs_transaction:
+                rows = await self._append(call, session, entries, events, turn, lease)
             if rows is None:
                 queued = self._appending(session, events, turn, lease, offer)
                 rows = await self._database.transact(queued)
                 self._heads[session] = (rows[-1].seq, rows[-1].epoch)
-            self._database.notices.announce(session)
+            self._database.notices.announce(session, lease)
             if offer:
                 self._database.notices.announce(OFFERED)
             return rows
@@ -102,6 +109,9 @@ class PostgresSessionLog(SessionLog):
         """Writes after the head that is known here. Returns None if other processes always came first."""
         server = self._database.server
         known = self._heads.get(session)
+        is_titled = any(
+            isinstance(event, SessionTitled) and event.by != "user" for event in events
+        )
         fixed = _projected(events, entries, self._clock.now())
         for _ in range(_MAX_LOST_RACES):
             if known is None:
@@ -109,6 +119,8 @@ class PostgresSessionLog(SessionLog):
                 if known is None:
                     raise _missing(session, lease)
             head, epoch = known
+            if is_titled:
+                await self._require_not_named(session)
             rows = _placed(session, head, epoch, entries, fixed.at, turn)
             values = _values(rows, (head, epoch), lease, fixed, turn, session)
             reply = await server.request(partial(_call, call, values=values))
@@ -126,6 +138,48 @@ class PostgresSessionLog(SessionLog):
                 raise lost_to(session, reply["holder"] or "")
             known = self._heads[session] = (reply["head"], reply["epoch"])
         return None
+
+    async def _require_not_named(self, session: str) -> None:
+        """Raises if the user has named the session. Nothing comes between this and an append: that is made only if the
+        head is still the one that was known before.
+        """
+        query = numbered(NEWEST_TITLE)
+        found = await self._database.server.request(
+            lambda connection: connection.fetch(query, session)
+        )
+        titles = [tuple(row) for row in found]
+        require_not_named(QueryConnection(lambda *_: titles), session)
+
+    # pyrefly: ignore[missing-override-decorator]
+    def events(
+        self,
+        session: str,
+        *,
+        after: int = 0,
+        limit: int = 1000,
+        is_known: bool = False,
+    ) -> list[Row]:
+        rows = super().events(session, after=after, limit=limit, is_known=is_known)
+        if rows and len(rows) < limit:
+            self._note_head(rows[-1])
+        return rows
+
+    # pyrefly: ignore[missing-override-decorator]
+    def create(self, session: str, created: SessionCreated) -> Row:
+        first = super().create(session, created)
+        self._note_head(first)
+        return first
+
+    def _note_head(self, last: Row) -> None:
+        """Keeps where the next append goes. Called on any thread."""
+
+        def note() -> None:
+            known = self._heads.get(last.session)
+            if known is None or known[1] != last.epoch or known[0] < last.seq:
+                self._heads[last.session] = (last.seq, last.epoch)
+
+        with suppress(RuntimeError):  # the loop has just ended
+            self._database.server.loop.call_soon_threadsafe(note)
 
 
 def _missing(session: str, lease: Lease | None) -> StoreError:

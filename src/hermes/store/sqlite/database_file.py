@@ -22,7 +22,7 @@ from hermes.store.sqlite.connection import (
     suspicion,
 )
 from hermes.store.sqlite.integrity_check import check, check_pages
-from hermes.store.sqlite.lock import last_row_noted
+from hermes.store.sqlite.lock import last_row_noted, noted_sound
 from hermes.store.sqlite.schema import APPLICATION_ID, LAST_ROW
 from hermes.store.sqlite.write_ahead_log import commits_after, content
 from hermes.text.translation import translator
@@ -31,8 +31,8 @@ t = translator(__name__)
 
 
 CHECK_ALL_BYTES = 4 * 1024 * 1024
-"""Up to this size, opening checks everything, in some tens of milliseconds; `hermes sessions check`
-always does.
+"""Up to this size, opening checks everything, in some tens of milliseconds, unless nobody has changed
+the file since it was last sound; `hermes sessions check` always does.
 """
 
 CHECK_PAGES_BYTES = 16 * 1024 * 1024
@@ -52,6 +52,14 @@ class DatabaseState(Enum):
     CURRENT = "current"
     OLD = "old"
     DAMAGED = "damaged"
+
+
+class _Depth(Enum):
+    """How much of a file opening it checks."""
+
+    ROOTS = "roots"
+    PAGES = "pages"
+    ALL = "all"
 
 
 class DatabaseFinding(NamedTuple):
@@ -176,17 +184,26 @@ def _look_inside(
         raise apsw.CorruptError("the header has no version")
     if version > known:
         return version, 0
-    size = path.stat().st_size
-    checks_all = size <= CHECK_ALL_BYTES or suspicion(path).exists()
-    if size <= check_pages_bytes and not checks_all:
+    depth = _depth(path, check_pages_bytes)
+    if depth is _Depth.PAGES:
         check_pages(connection)
     try:
         _check_roots(connection)
-        if checks_all:
+        if depth is _Depth.ALL:
             _check_everything(connection, rows=version == known)
         return version, int(connection.execute(LAST_ROW).get or 0)
     except apsw.SQLError as error:
         raise apsw.CorruptError(f"a table is missing ({error})") from error
+
+
+def _depth(path: Path, check_pages_bytes: int) -> _Depth:
+    """Returns how much of a file opening it checks. Its write-ahead log has checksums of its own."""
+    if suspicion(path).exists():
+        return _Depth.ALL
+    size = path.stat().st_size
+    if size > max(CHECK_ALL_BYTES, check_pages_bytes) or noted_sound(path):
+        return _Depth.ROOTS
+    return _Depth.ALL if size <= CHECK_ALL_BYTES else _Depth.PAGES
 
 
 def _check_roots(connection: apsw.Connection) -> None:

@@ -5,6 +5,9 @@ So no process ever writes to a database that was renamed under it. The file cont
 the last acknowledged row, with the inode and the modification time of its database. A database with
 fewer rows that was not changed since has lost some, for example with its write-ahead log. One that
 somebody put in its place has another inode or time.
+
+A second note names the database as it was when it was last known to be sound. As long as nobody has
+changed that file, opening it need not check it again.
 """
 
 import os
@@ -38,9 +41,22 @@ def last_row_noted(database: Path) -> int:
         return 0
 
 
+def noted_sound(database: Path) -> bool:
+    """Returns whether the file is as it was when it was last known to be sound."""
+    try:
+        note = lock_path(database).read_text()[_NOTE_BYTES:]
+        return note.strip() == _full_identity(database)
+    except (OSError, ValueError):
+        return False
+
+
 def _identity(database: Path) -> str:
     found = database.stat()
     return f"{found.st_ino} {found.st_mtime_ns}"
+
+
+def _full_identity(database: Path) -> str:
+    return f"{_identity(database)} {database.stat().st_size}"
 
 
 class DatabaseLock(FileLock):
@@ -84,8 +100,16 @@ class DatabaseLock(FileLock):
                 0,
             )
 
+    def note_sound(self) -> None:
+        """Records that the file is sound as it is now. The caller holds the lock. Without the note,
+        the next opening checks the file.
+        """
+        with suppress(OSError):
+            note = _full_identity(self._database).ljust(_NOTE_BYTES)
+            os.pwrite(self.fd, note.encode(), _NOTE_BYTES)
+
     def forget_last_row(self) -> None:
-        """Clears the record, before another file replaces the database. The caller holds the lock
+        """Clears both notes, before another file replaces the database. The caller holds the lock
         exclusively.
         """
         with suppress(OSError):

@@ -9,6 +9,7 @@ import apsw
 from hermes.core.ports import Clock, SystemClock
 from hermes.errors import StoreBusy, StoreDamaged, StoreError
 from hermes.primitives.files import make_private
+from hermes.store.leases import Lease
 from hermes.store.session_log import SessionLog
 from hermes.store.sqlite.connection import log, suspect, suspicion
 from hermes.store.sqlite.database import Database
@@ -23,7 +24,7 @@ from hermes.store.sqlite.database_file import (
 )
 from hermes.store.sqlite.file_watch import FileWatch
 from hermes.store.sqlite.integrity_check import check
-from hermes.store.sqlite.lock import DatabaseLock
+from hermes.store.sqlite.lock import DatabaseLock, noted_sound
 from hermes.store.sqlite.message_search import MessageSearch, index_step
 from hermes.store.sqlite.readonly import ReadableCopy, needs_copy
 from hermes.store.sqlite.recovery import (
@@ -69,7 +70,7 @@ class SqliteStore(Store):
     def share(self) -> None:
         self._database.share()
 
-    def watch(self, session: str = "") -> FileWatch:  # noqa: ARG002 - a port
+    def watch(self, session: str = "", lease: Lease | None = None) -> FileWatch:  # noqa: ARG002 - a port
         return FileWatch(self._database.path)
 
     def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -96,9 +97,17 @@ class SqliteStore(Store):
         copy_whole(self._database.path, target)
 
     def close(self) -> None:
+        is_as_opened = self._is_as_opened()
         self._database.close()
+        if isinstance(self._held, DatabaseLock) and is_as_opened:
+            self._held.note_sound()  # only we have written to it, on closing
         if self._held is not None:
             self._held.close()
+
+    def _is_as_opened(self) -> bool:
+        """Whether the file is the one that opening found to be sound: nothing was moved into it."""
+        path = self._database.path
+        return noted_sound(path) and not suspicion(path).exists()
 
 
 def exists(path: Path) -> bool:
@@ -222,6 +231,7 @@ class _Opening:
             if not unfinished(self._path) and (database := self._opened()):
                 suspicion(self._path).unlink(missing_ok=True)
                 make_private(*companions(self._path))
+                self._lock.note_sound()
                 if recovery is not None:
                     log.warning("%s", recovery)
                 return SqliteStore(database, self._lock, self._clock, recovery)

@@ -86,8 +86,10 @@ class AskScreen:
             paint = self._style.dim if event.get("ok", True) else self._style.yellow
             for line in evidence_lines(event):
                 self._line(paint(clean(line)))
-        if event["type"].startswith(GOAL) and (notice := goal_notice(event)):
-            self._line(self._style.dim(clean(notice)))
+        if event["type"].startswith(GOAL):
+            resume = f"hermes goal resume {event['session_id']}"
+            if notice := goal_notice(event, resume):
+                self._line(self._style.dim(clean(notice)))
         if event["type"] in COMPACTION:
             self._line(self._style.yellow(clean(compaction_notice(event))))
         if self.tells:

@@ -7,12 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from hermes.app import App
+from hermes.app.presence import Presence
 from hermes.app.schedules.jobs import JobBook, answer_of, refused_calls
 from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
 from hermes.commands.jobs import JobName, Jobs
 from hermes.errors import HermesError
+from hermes.primitives.tasks import running
 from hermes.schema.schedules import Instant, Job
 from hermes.settings.load import load_secrets
 from hermes.surfaces.cli.answer import DONE, FAILED, REFUSED
@@ -52,10 +54,10 @@ async def run_job(context: CommandContext, job: JobName) -> int:
             t("Job {id} is running.", id=found.id),
             hint=t("Wait until it ends; `hermes cron history` shows when."),
         )
-    running = asyncio.ensure_future(loop.carry_out(found, taken))
+    run = asyncio.ensure_future(loop.carry_out(found, taken))
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, running.cancel)
-    await asyncio.wait({running})
+        asyncio.get_running_loop().add_signal_handler(number, run.cancel)
+    await asyncio.wait({run})
     return _print_end(app, book, found, taken)
 
 
@@ -73,7 +75,8 @@ async def run_due_jobs(context: CommandContext) -> int:
     )
     loop = _scheduler(app)
     print(t("Running jobs when they are due. Ctrl-C stops."), flush=True)
-    await loop.run(stop)
+    async with running(Presence(app, "cron").run()):
+        await loop.run(stop)
     print(
         t(
             "Stopped. Jobs run again once `hermes cron daemon` or `hermes gateway run` is started."

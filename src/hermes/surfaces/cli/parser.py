@@ -50,7 +50,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
         groups: Iterable[Any],
         prefix: str | None,
     ) -> str:
-        start = "usage: " if prefix is None else prefix
+        start = f"{t('usage:')} " if prefix is None else prefix
         if usage is not None:
             return f"{start}{usage % {'prog': self._prog}}\n\n"
         shown = [action for action in actions if action.help is not argparse.SUPPRESS]
@@ -142,6 +142,11 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
         )
         self.color = False
+        self._positionals.title = t("positional arguments")
+        self._optionals.title = t("options")
+        for action in self._actions:
+            if "--help" in action.option_strings:
+                action.help = t("show this help message and exit")
 
     # pyrefly: ignore[missing-override-decorator]
     def error(self, message: str) -> NoReturn:
@@ -149,7 +154,7 @@ class Parser(argparse.ArgumentParser):
         spare = message.removeprefix("unrecognized arguments: ")
         if spare != message and self._takes_sentence and not spare.startswith("-"):
             hint = t("Put quotes around several words. {hint}", hint=hint)
-        raise UsageError(message, hint=hint)
+        raise UsageError(_in_own_words(message), hint=hint)
 
     @property
     def _takes_sentence(self) -> bool:
@@ -172,6 +177,36 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(
             action, t("there is no {value!r}; {what}", value=str(value), what=what)
         )
+
+
+def _in_own_words(message: str) -> str:
+    """An error of argparse, which has no catalogue of its own, in the reader's language."""
+    begin, _, rest = message.partition(": ")
+    match begin:
+        case "unrecognized arguments":
+            return t("unrecognized arguments: {words}", words=rest)
+        case "the following arguments are required":  # not translated
+            return t("the following arguments are required: {names}", names=rest)
+        case _:
+            pass
+    name = begin.removeprefix("argument ")
+    if name == begin:
+        return message
+    return t("argument {name}: {problem}", name=name, problem=_problem(rest))
+
+
+def _problem(said: str) -> str:
+    """What argparse says about one argument."""
+    other = said.removeprefix("not allowed with argument ")  # not translated
+    if other != said:
+        return t("not allowed with argument {other}", other=other)
+    match said:
+        case "expected one argument":  # not translated
+            return t("expected one argument")
+        case "expected at least one argument":  # not translated
+            return t("expected at least one argument")
+        case _:
+            return said
 
 
 def add_action(

@@ -44,9 +44,10 @@ def _tools(context: CommandContext) -> Mapping[str, "Tool"]:
     """The tools that are there without a session that lends them."""
     from hermes.app.agent import Agent
     from hermes.app.delegate_tool import Delegation
-    from hermes.app.session_tools import needs_of
+    from hermes.app.session_tools import choice_of, needs_of
     from hermes.tools import session_tools
 
     app, secrets = context.app, context.secrets
     delegation = Delegation(app, lambda: Agent(app, secrets).service)
-    return session_tools(needs_of(app, secrets, extra=(delegation.delegate,)))
+    choice = choice_of(app, "cli")
+    return session_tools(needs_of(app, secrets, choice, extra=(delegation.delegate,)))

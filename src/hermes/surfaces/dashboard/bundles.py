@@ -3,6 +3,7 @@
 There is no build step: the files in `static` are what is edited, and a bundle is made when a page first needs it.
 `main.js` holds the frame and the chat; each other view that is imported on demand has a bundle of its own. In a bundle every
 module is a function that returns its exports; `modules` has them by path, so a module in two bundles runs once.
+Imports from a module that only passes on what others export go to those others: it would bring all of them into a bundle.
 This relies on how the modules are written, and refuses anything else: one statement per import or export, at the
 start of a line; no import cycle; exports that are never assigned again.
 """
@@ -49,10 +50,19 @@ class ModuleBundles:
     def __init__(self, sources: Mapping[str, str], files: str) -> None:
         """`files` is the address under which bundles of this state are found."""
         self._files = files
-        self._modules = {
-            path: _read_module(path, text)
+        texts = {
+            path: text
             for path, text in sources.items()
             if path.endswith(".js") and path.startswith(("app/", "views/"))
+        }
+        self._collections = {
+            path: found
+            for path, text in texts.items()
+            if (found := _passed_on(path, text))
+        }
+        self._modules = {
+            path: _read_module(path, _import_directly(path, text, self._collections))
+            for path, text in texts.items()
         }
         self._main = self._closure(*_IN_MAIN)
         on_demand = {
@@ -93,6 +103,11 @@ class ModuleBundles:
         if path not in self._modules:
             return None
         imports = f'import {{ modules }} from "{self._address(MAIN)}";\n'
+        if path in self._collections:
+            return "".join(
+                f'export {{ {own} as {given} }} from "/static/{source}";\n'
+                for given, (source, own) in self._collections[path].items()
+            )
         if path not in self._main:
             holders = self._holders(path)
             if not holders:
@@ -175,6 +190,42 @@ class ModuleBundles:
         if "default" in exports:
             lines.append(f'export default modules["{path}"].default;\n')
         return "".join(lines if names else lines[1:])
+
+
+def _passed_on(path: str, text: str) -> dict[str, tuple[str, str]]:
+    """Where a module that only passes on what others export has each name from; {} for another module."""
+    statements = [*_FROM.finditer(text)]
+    is_only_that = not _COMMENT.sub("", _FROM.sub("", text)).strip()
+    if not is_only_that or any(found[1] == "import" for found in statements):
+        return {}
+    return {
+        given: (_resolve(path, found["path"]), name)
+        for found in statements
+        for name, given in _pairs(found["names"] or "").items()
+    }
+
+
+def _import_directly(
+    path: str, text: str, collections: Mapping[str, Mapping[str, tuple[str, str]]]
+) -> str:
+    """A module that imports from where each name is made: a collection would bring all that it passes on."""
+
+    def split(found: re.Match[str]) -> str:
+        passed = collections.get(_resolve(path, found["path"]))
+        if passed is None or found[1] == "export" or found["names"] is None:
+            return found[0]
+        lines: dict[str, list[str]] = {}
+        for name, given in _pairs(found["names"]).items():
+            if name not in passed:
+                raise BundleError(f"{path}: no {name} in {found['path']}")
+            source, own = passed[name]
+            lines.setdefault(source, []).append(f"{own} as {given}")
+        return "\n".join(
+            f'import {{ {", ".join(names)} }} from "/static/{source}";'
+            for source, names in lines.items()
+        )
+
+    return _FROM.sub(split, text)
 
 
 def _read_module(path: str, text: str) -> _Module:

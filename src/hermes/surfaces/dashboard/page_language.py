@@ -29,8 +29,16 @@ _FORMS = {
 }
 """The plural forms of a language in the catalogue's order, as a browser names them."""
 _TWO_FORMS = ("one", "other")
-_REQUESTS = Path(__file__).parent / "static" / "views" / "chat" / "requests.js"
-"""The module of the page that asks for approval."""
+_STATIC = Path(__file__).parent / "static"
+_APPROVALS = (
+    "app/parts/dialog.js",
+    "views/chat/approval_keys.js",
+    "views/chat/approvals.js",
+    "views/chat/requests.js",
+    "views/plugins/plugin.js",
+    "views/plugins/review_dialog.js",
+)
+"""The modules of the page that ask for approval, and the buttons of their dialogs."""
 _SENTENCE = re.compile(r"""(?<![\w.])t\(\s*("(?:[^"\\]|\\.)*")""")
 
 
@@ -107,7 +115,8 @@ def page_sentences(sentences: Sentences | None) -> PageSentences | None:
 @lru_cache(maxsize=1)
 def approval_sentences() -> frozenset[str]:
     """The sentences of the page's approvals, which a person's own texts don't replace."""
-    calls = _SENTENCE.findall(_REQUESTS.read_text("utf-8"))
+    texts = [(_STATIC / name).read_text("utf-8") for name in _APPROVALS]
+    calls = [call for text in texts for call in _SENTENCE.findall(text)]
     return frozenset(json.loads(one) for one in calls)
 
 

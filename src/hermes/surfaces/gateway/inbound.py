@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.app import App
 from hermes.app.agent import Agent
-from hermes.app.attachments import is_recording, received_file
+from hermes.app.attachments import received_file
 from hermes.app.people_access import PeopleAccess, Role
 from hermes.app.speech import SpeechQueue, heard
 from hermes.core.accepted_plan import needs_trust
@@ -45,6 +45,7 @@ from hermes.surfaces.gateway.questions import (
 )
 from hermes.surfaces.gateway.session_rules import is_at, key_of
 from hermes.text.translation import in_language, to_translate, translator
+from hermes.tools.files.recordings import is_recording
 
 t = translator(__name__)
 

@@ -7,7 +7,9 @@ in the next message. Blanks at a split are dropped; everything else stays as it 
 import re
 from collections.abc import Callable
 
-_FENCE = re.compile(r"^(?P<indent> {0,3})(?P<marks>`{3,}|~{3,})(?P<info>[^\n`]*)$")
+_FENCE = re.compile(
+    r"^(?P<indent> {0,3})(?P<marks>`{3,20}(?!`)|~{3,20}(?!~))(?P<info>[^\n`]*)$"
+)
 _MAX_CANDIDATES = 20
 _MAX_OPENER_CHARACTERS = 80
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hermes.core.answers import approval_hash
 from hermes.core.arguments import arguments_by_name
-from hermes.surfaces.terminal.diff_view import FileDiff, parts_of, whole_diff_rows
 from hermes.surfaces.terminal.question_menu import (
     READABLE_AFTER_S,
     Act,
@@ -279,17 +278,23 @@ def _title_and_summary(request: Mapping[str, Any]) -> tuple[str, str]:
             folder=first.removeprefix(_RUN_IN),
         ), rest
     if first == name:
-        return t(
-            "Hermes wants to use {name}{files}:", name=name, files=_files(request)
-        ), rest
+        return _use_title(name, request), rest
     if first.startswith((f"{name} ", f"{name}: ")):
         verb = _VERBS.get(name, f"use {name}:")
         what = first[len(name) :].removeprefix(":").strip()
         title = t("Hermes wants to {verb} {what}", verb=verb, what=what)
         return f"{title}{':' if rest else ''}", rest
-    return t(
-        "Hermes wants to use {name}{files}:", name=name, files=_files(request)
-    ), text
+    return _use_title(name, request), text
+
+
+def _use_title(name: str, request: Mapping[str, Any]) -> str:
+    """Returns the heading for a tool whose summary does not say what it does: the files of a patch, or its name."""
+    files = _files(request)
+    if name == "apply_patch" and files:
+        title = t("Hermes wants to {verb} {what}", verb="edit", what=files)
+        return f"{title}:"
+    on = f" on {files}" if files else ""
+    return t("Hermes wants to use {name}{files}:", name=name, files=on)
 
 
 def _summary_rows(text: str, request: Mapping[str, Any], columns: int) -> list[Row]:
@@ -297,6 +302,8 @@ def _summary_rows(text: str, request: Mapping[str, Any], columns: int) -> list[R
         return []
     if not _has_diff(text, request):
         return _text_rows(text, columns)
+    from hermes.surfaces.terminal.diff_view import FileDiff, parts_of, whole_diff_rows
+
     marks = marks_for(sys.stdout.encoding)
     rows: list[Row] = []
     for part in parts_of(text, str(_arguments(request).get("path", ""))):
@@ -427,7 +434,7 @@ def _files(request: Mapping[str, Any]) -> str:
         return ""
     shown = ", ".join(map(one_line, names[:_MAX_PATCH_FILES_NAMED]))
     hidden = len(names) - _MAX_PATCH_FILES_NAMED
-    return f" on {shown} and {hidden} more" if hidden > 0 else f" on {shown}"
+    return f"{shown} and {hidden} more" if hidden > 0 else shown
 
 
 def _longest(request: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ _PATCHED = lazy_pattern(
     r"^(?:\*\*\* (?:Add|Update|Delete) File:|(?:---|\+\+\+) (?:[ab]/)?)\s*(\S.*?)\s*$",
     re.MULTILINE,
 )
+_LENT = "mcp.hermes."  # before the name of a tool of Hermes that codex uses
 _MAX_VALUES = 3  # of a call that has no words of its own
 
 
@@ -104,6 +105,7 @@ _WORDINGS: Mapping[str, _Wording] = {
 
 def call_words(name: str, arguments: str) -> CallWords:
     """Returns what a call does. A tool without words of its own is shown by its name and its first values."""
+    name = name.removeprefix(_LENT)
     wording = _WORDINGS.get(name)
     try:
         values = parse_arguments(arguments)
@@ -164,6 +166,8 @@ def patched_files(patch: str) -> list[str]:
 
 def _tool_name(name: str) -> str:
     """Returns the name of a tool: `files: read` for the tool `read` of the MCP server `files`."""
+    if name.startswith("mcp."):  # as codex calls it
+        return one_line(name.removeprefix("mcp.").replace(".", ": ", 1))
     return one_line(name.removeprefix("mcp__").replace("__", ": "))
 
 

@@ -71,8 +71,11 @@ _VERDICTS = {
 }
 
 
-def goal_notice(event: Mapping[str, Any]) -> str:
-    """Returns the notice for an event about a goal; empty for one that needs none."""
+def goal_notice(event: Mapping[str, Any], resume: str = "/goal resume") -> str:
+    """Returns the notice for an event about a goal; empty for one that needs none.
+
+    `resume` is the command that continues it.
+    """
     why = one_line(str(event.get("reason") or ""))
     match event["type"].removeprefix(GOAL):
         case "set":
@@ -83,7 +86,9 @@ def goal_notice(event: Mapping[str, Any]) -> str:
         case "woken":
             notice = f"{why} {t('Going on with the goal.')}".lstrip()
         case "paused" if event.get("by") == "hermes":
-            notice = t("Goal paused. {why} To continue: /goal resume", why=why)
+            notice = t(
+                "Goal paused. {why} To continue: {resume}", why=why, resume=resume
+            )
         case _:  # what a person did themselves is said by the command
             notice = ""
     return notice

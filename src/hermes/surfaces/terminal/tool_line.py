@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from hermes.core.arguments import BadArguments, parse_arguments
+from hermes.core.fence import unfenced
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.surfaces.terminal.call_words import call_words, patched_files
 from hermes.surfaces.terminal.style import Style
@@ -104,7 +105,7 @@ class RunningCalls:
         label, since = self._calls.pop(
             event["call_id"], (one_line(event["name"]), event["ts"])
         )
-        ok, text = event.get("ok", True), event.get("text", "")
+        ok, text = event.get("ok", True), unfenced(event.get("text", ""))
         mark = style.green(marks.done) if ok else style.red(marks.failed)
         head, rest, below = _laid_out(
             label,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from hermes.app.attachments import typed_part
+from hermes.core.fence import unfenced
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -273,7 +274,7 @@ def _result(
     name = cut(label, screen.columns - 22)
     yield f"  ← {name}{'' if result.ok else ' ' + screen.style.red('failed')}  {screen.style.dim(time)}"
     if result.text:
-        lines = _shortened(result.text, _MAX_RESULT_LINES, screen.columns - 4)
+        lines = _shortened(unfenced(result.text), _MAX_RESULT_LINES, screen.columns - 4)
         yield from (screen.style.dim(line) for line in _indented(lines, 4))
     yield from _indented(map(_picture, result.images), 4)
 

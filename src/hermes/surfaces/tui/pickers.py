@@ -16,6 +16,7 @@ from hermes.commands.policy import Permissions
 from hermes.commands.side_work import AgentOverview
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.sessions import SessionInfo
+from hermes.surfaces.terminal.styled_text import plain
 from hermes.surfaces.terminal.text import ago, money, one_line
 from hermes.surfaces.tui.live_screen import LiveScreen
 from hermes.surfaces.tui.overlays.picker import Picked, Picker, PickerItem, PickerText
@@ -31,6 +32,7 @@ t = translator(__name__)
 _MAX_SESSIONS = 500
 _PREVIEW_ROWS = 60  # of the log
 _MAX_PREVIEW_CHARACTERS = 600  # of one message
+_PREVIEW_COLUMNS = 200  # the list wraps them
 _WRITTEN = "written "
 _EXTENTS = (
     PickerItem("both", to_translate("Conversation and files")),
@@ -204,7 +206,7 @@ async def _pick_agent(port: "TerminalChat", command: Command) -> str | None:
             one.id[-6:],
             one_line(child_label(one)) or "(no task)",
             f"{one.state} · {one.id[-6:]}",
-            lambda one=one: _child_preview(one),
+            lambda one=one: child_preview(one),
         )
         for one in reversed(found.children)
     ]
@@ -222,14 +224,15 @@ async def _pick_agent(port: "TerminalChat", command: Command) -> str | None:
     return f"{'stop' if picked.key == 'c-x' else 'open'} {picked.item.key}"
 
 
-def _child_preview(one: ChildStatus) -> str:
+def child_preview(one: ChildStatus) -> str:
+    """Returns what a child does, what it has used, and its answer so far."""
     facts = (
         t("{count:,} turn", "{count:,} turns", count=one.turns),
         t("{count:,} token", "{count:,} tokens", count=one.tokens),
         money(one.cost_usd),
     )
     head = (_shortened(one.title), one.doing, " · ".join(filter(None, facts)))
-    return "\n".join((*filter(None, head), "", _shortened(one.answer))).strip()
+    return "\n".join((*filter(None, head), "", _as_read(one.answer))).strip()
 
 
 async def _pick_model(port: "TerminalChat") -> str | None:
@@ -281,7 +284,7 @@ def _session_preview(app: App, info: SessionInfo) -> str:
             case UserMessage(text=text, origin="user"):
                 messages.append(f"› {_shortened(typed_part(text))}")
             case AssistantMessage(text=text) if text.strip():
-                messages.append(_shortened(text))
+                messages.append(_as_read(text))
             case _:
                 pass
     return "\n".join([*messages[-2:], "", info.cwd, info.id])
@@ -304,6 +307,15 @@ def _without_headers(diff: str) -> str:
         elif not line.startswith(("index ", "--- ", "+++ ")):
             lines.append(line)
     return "\n".join(lines)
+
+
+def _as_read(answer: str) -> str:
+    """Returns an answer without the marks of Markdown."""
+    from hermes.surfaces.terminal.markdown.render import Markdown
+
+    markdown = Markdown(colours=True, ascii_only=True)
+    rows = markdown.whole(_shortened(answer), _PREVIEW_COLUMNS)
+    return "\n".join(plain(row).rstrip() for row in rows)
 
 
 def _shortened(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.core.fence import unfenced
 from hermes.surfaces.terminal.call_words import CallWords, call_words, calls_in_words
 from hermes.surfaces.terminal.diff_view import FileDiff, diff_rows, diffs_in
 from hermes.surfaces.terminal.styled_text import CYAN, DIM, GREEN, RED, YELLOW, Row, Run
@@ -140,7 +141,8 @@ class ToolCards:
 
     def finish(self, event: Mapping[str, Any], columns: int) -> Iterator[Row]:
         """Yields the rows of a finished call; nothing yet if its neighbours may be shown with it."""
-        name, text, ok = event["name"], event.get("text", ""), event.get("ok", True)
+        name, ok = event["name"], event.get("ok", True)
+        text = unfenced(event.get("text", ""))
         card = self._open.pop(event["call_id"], None)
         if card is None:
             card = ToolCard(CallWords(one_line(name)), None)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from hermes.children.helper_programs import find_program, trusted_path
@@ -79,7 +79,7 @@ def find_executable(
 
 def find_browser(configured: str, environment: Mapping[str, str]) -> str:
     """Returns a browser that could be started, without starting anything; empty if there is none."""
-    if find_spec("playwright") is None:
+    if PathFinder.find_spec("playwright") is None:
         return ""
     cache = environment.get("PLAYWRIGHT_BROWSERS_PATH") or "~/.cache/ms-playwright"
     fetched = sorted(Path(cache).expanduser().glob("chromium-*/*/chrome"))

@@ -3,9 +3,9 @@
 What a call shows or writes is remembered; an edit of a file that changed meanwhile is refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from msgspec import Meta
 
@@ -36,12 +36,17 @@ from hermes.tools.files.read_window import (
     NotText,
     bytes_window,
     read_window,
+    text_window,
 )
+from hermes.tools.files.recordings import is_recording
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import judged, tool
 
 if TYPE_CHECKING:
     from hermes.tools.documents.reader import DocumentReader
+
+Listen: TypeAlias = Callable[[Path], str]
+"""Understands a recording; blocks. Raises ToolFailed if it can't."""
 
 _DOCUMENTS_OF_TEXT = (".ipynb", ".eml")  # text files that nobody reads as they are
 
@@ -55,8 +60,10 @@ class FileTools:
         outputs: OutputFolder | None = None,
         environment: Mapping[str, str] = {},
         buffers: OpenBuffers | None = None,
+        listen: Listen | None = None,
     ) -> None:
         self.buffers = buffers
+        self._listen = listen
         self._seen = FileStamps() if seen is None else seen
         self._outputs = outputs
         self._environment = environment
@@ -70,18 +77,17 @@ class FileTools:
             str, Meta(description="Absolute, or relative to the working directory.")
         ],
         offset: Annotated[int, Meta(ge=1, description="First line.")] = 1,
-        limit: Annotated[
-            int, Meta(ge=1, le=MAX_LINES, description="Number of lines.")
-        ] = MAX_LINES,
+        limit: Annotated[int, Meta(ge=1, le=MAX_LINES)] = MAX_LINES,
     ) -> ToolResult:
-        """Reads a text file, at most 2000 lines or 50 KB at once. The first line of the result is a header with the
-        range shown; the rest is the text itself."""
+        """Reads a file: text, a document, a recording. At most 50 KB at once. The result begins with a header line."""
         file = judged(path, context)
         if file.suffix.lower() in _DOCUMENTS_OF_TEXT:
             return self._read_document(path, file, offset, limit)
         try:
             window, is_unsaved = self._window(file, offset, limit)
         except NotText as error:
+            if self._listen is not None and is_recording(file.name):
+                return self._read_recording(path, file, offset, limit)
             return self._read_document(path, file, offset, limit, error)
         except OSError as error:
             raise unreadable(path, file, error) from error
@@ -101,6 +107,19 @@ class FileTools:
         if data is not None:
             return bytes_window(data, offset, limit, file.stat()), True
         return read_window(file, offset, limit), False
+
+    def _read_recording(
+        self, path: str, file: Path, offset: int, limit: int
+    ) -> ToolResult:
+        """Reads what is said in a recording. It is fenced: the speaker may be anybody."""
+        assert self._listen is not None  # noqa: S101 - asked before
+        try:
+            window = text_window(self._listen(file), offset, limit, file.stat())
+        except OSError as error:
+            raise unreadable(path, file, error) from error
+        return ToolResult(
+            text=_shown(path, window, "; what is said in it"), source=path
+        )
 
     def _read_document(
         self,
@@ -190,13 +209,11 @@ class FileTools:
         old_text: Annotated[
             str,
             Meta(
-                description="Text to replace, copied exactly, with enough lines around it to be unique."
+                description="Copied exactly, with enough lines around it to be unique."
             ),
         ],
         new_text: str,
-        replace_all: Annotated[
-            bool, Meta(description="Replace every occurrence.")
-        ] = False,
+        replace_all: bool = False,
     ) -> str:
         """Replaces text in a file and shows the diff. The text must occur exactly once, unless replace_all."""
         from hermes.tools.files.batch_write import FileWrite, write_all

@@ -1,12 +1,16 @@
 """`.gitignore` files, closely enough: which names below a folder are not worth a look."""
 
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
 _HIDDEN = frozenset((".git", ".hg", ".svn"))
 _MAX_BYTES = 256 * 1024
+_CLASS = re.compile(r"\[!?[^/][^\]/]{0,255}\]")
+_STAR = "[^/]*"
 
 
 class IgnoreRule(msgspec.Struct, frozen=True):
@@ -121,14 +125,15 @@ def glob_regex(glob: str) -> str:
         "**/": "(?:.*/)?",
         "/**": "/.*",
         "**": ".*",
-        "*": "[^/]*",
+        "*": _STAR,
         "?": "[^/]",
     }
     result: list[str] = []
     place = depth = 0
+    last_brace = glob.rfind("}")
     while place < len(glob):
         piece = next((piece for piece in pieces if glob.startswith(piece, place)), "")
-        group = re.compile(r"\[!?\]?[^\]/]*\]").match(glob, place)
+        group = _CLASS.match(glob, place)
         if piece:
             result.append(pieces[piece])
             place += len(piece)
@@ -138,7 +143,7 @@ def glob_regex(glob: str) -> str:
             place = group.end()
             continue
         character = glob[place]
-        if character == "{" and "}" in glob[place:]:
+        if character == "{" and place < last_brace:
             depth += 1
             result.append("(?:")
         elif character == "}" and depth:
@@ -147,4 +152,18 @@ def glob_regex(glob: str) -> str:
         else:
             result.append("|" if character == "," and depth else re.escape(character))
         place += 1
-    return "".join(result)
+    return "".join(_without_retries(result))
+
+
+def _without_retries(pieces: list[str]) -> Iterator[str]:
+    """A star that another one follows within a name takes as little as it can, once: all that is left is for the other.
+    Else a name like `*a*a*a*a` would be tried in every way on a long name."""
+    stars = [at for at, piece in enumerate(pieces) if piece == _STAR]
+    closed: set[int] = set()
+    for at, after in pairwise(stars):
+        between = pieces[at + 1 : after]
+        if all(piece[-1:] not in "*/|)" and piece != "(?:" for piece in between):
+            pieces[at] = "(?>[^/]*?"
+            closed.add(after)
+    for at, piece in enumerate(pieces):
+        yield f"){piece}" if at in closed else piece

@@ -76,7 +76,8 @@ _NAMES_BY_PATTERN = {
     "unlink": r"\bFile\.(delete|unlink)|\bDir\.(rmdir|unlink)|\bfs\.(rm|unlink)\b|\bos\.(remove|execute)\b"
     r"|\b(rm|rmdir|remove\w*|delete(File|Dir|_)\w*|unlink\w*|truncate\w*|fork)\s*[(!]|\bunlink\b|\bfork\b",
     "system": r"\bio\.popen\b|\bopen\s*\(?\s*[\"']\s*\||\|\s*[\"']\s*\)|%x[({\[]",
-    "eval": r"\[[^\]]*[\"'][^\]]*\+[^\]]*\]\s*\(|\b(process\.(binding|dlopen|mainModule)|constructor)\b",
+    "eval": r"(?:\A|\])[^\[\]]*+\[[^\]\"']*+[\"'][^\]+]*+\+[^\]]*+\]\s*\("
+    r"|\b(process\.(binding|dlopen|mainModule)|constructor)\b",
 }
 """What other languages write in ways that are no plain name."""
 _HARMLESS_IN_OTHERS = frozenset(("http", "https", "net"))

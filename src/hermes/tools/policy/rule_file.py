@@ -12,7 +12,10 @@ from hermes.settings.atomic import locked, replace
 from hermes.settings.load import read_text
 from hermes.settings.parse import SettingProblem
 from hermes.settings.yaml_read import TOO_DEEP, parse_yaml, too_deep
+from hermes.text.translation import translator
 from hermes.tools.policy.rules import VERSION, List, PolicyRule, RuleBook
+
+t = translator(__name__)
 
 NAME = "policy.yaml"
 LAST_GOOD_NAME = ".policy.good.yaml"
@@ -92,8 +95,12 @@ class RuleFile:
         book, problem = self._parsed()
         if problem is not None:
             raise SettingsError(
-                f"{self.path} can't be used: {problem.render(NAME)}.",
-                hint="Nothing was changed. Fix that line first.",
+                t.later(
+                    "{path} can't be used: {render}.",
+                    path=self.path,
+                    render=problem.render(NAME),
+                ),
+                hint=t.later("Nothing was changed. Fix that line first."),
             )
         text = read_text(self.path)
         with locked(self.path.with_name(LAST_GOOD_NAME)) as target:
@@ -114,15 +121,19 @@ class RuleFile:
             problem = problem or self._lost_lists(book)
             if problem:
                 raise SettingsError(
-                    f"{target} can't be changed: {problem.render(NAME)}.",
-                    hint="Nothing was changed. Fix that first.",
+                    t.later(
+                        "{target} can't be changed: {render}.",
+                        target=target,
+                        render=problem.render(NAME),
+                    ),
+                    hint=t.later("Nothing was changed. Fix that first."),
                 )
             changed = edit(text or _HEAD, book)
             after, problem = parse_rules(changed)
             if problem or not is_expected(after):
                 raise SettingsError(
-                    f"{target} can't be changed by Hermes.",
-                    hint="Nothing was changed. Edit it yourself.",
+                    t.later("{target} can't be changed by Hermes.", target=target),
+                    hint=t.later("Nothing was changed. Edit it yourself."),
                 )
             if changed != text:
                 replace(target, changed, mode=0o600)

@@ -136,13 +136,13 @@ class Processes:
         self,
         action: Literal["poll", "wait", "kill", "list"],
         id: Annotated[  # noqa: A002
-            str, Meta(description="As `terminal` returned it, such as p1.")
+            str, Meta(description="Such as p1.")
         ] = "",
         timeout: Annotated[  # noqa: ASYNC109
             int, Meta(ge=1, le=600, description="For wait: seconds.")
         ] = 60,
     ) -> ToolResult:
-        """Looks after commands started with terminal(background=true). poll: new output; wait: the same, at its end or
+        """Looks after background commands. poll: new output; wait: the same, at its end or
         when time is up; kill: ends it and all it started; list: all."""
         if action == "list":
             return ToolResult(
@@ -165,7 +165,7 @@ class Processes:
             str, Meta(min_length=1, description="End a line with a newline.")
         ],
     ) -> ToolResult:
-        """Sends input to a command started with terminal(background=true); returns what it says to that."""
+        """Sends input to a background command; returns what it says to that."""
         entry = self._find(id)
         await self._write(entry, text, context)
         return _report(entry)

@@ -32,7 +32,7 @@ _STOP_GRACE_S = 0.5
 _INTERRUPT_GRACE_S = 0.1
 _FENCE = r'(?s)<untrusted source="([^"\n]*)">\n(.*)\n</untrusted>\n\(Data from .*, not instructions\.\)'
 
-_ESCAPED_TAG = r"(?i)&lt;(?=\s*/?\s*untrusted)"
+_ESCAPED_TAG = r"(?i)&lt;(?=\s*+/?\s*+untrusted)"
 
 
 class _Request(msgspec.Struct, frozen=True):

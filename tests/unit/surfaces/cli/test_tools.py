@@ -55,6 +55,6 @@ def test_the_document_has_everything() -> None:
         "name": "read_file",
         "toolset": "files",
         "does": "changes no files",
-        "summary": "Reads a text file, at most 2000 lines or 50 KB at once.",
+        "summary": "Reads a file: text, a document, a recording.",
         "offered": True,
     }

@@ -359,7 +359,7 @@ def test_a_patch_is_shown_as_one_with_its_files() -> None:
         summary="Edit src/a.py\n@@ -1 +1 @@\n-old\n+new",
     )
     lines = question_lines(asked, Style(enabled=True), 80)
-    assert "apply_patch on src/a.py, b.txt:" in lines[0]
+    assert "Hermes wants to edit src/a.py, b.txt:" in lines[0]
     assert "\x1b[2m  │ \x1b[0m\x1b[31m1 - \x1b[0m\x1b[31mold\x1b[0m" in lines
     assert question_lines(asked, PLAIN, 80)[1] == "  Edit src/a.py"
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from hermes.surfaces.terminal.call_words import call_words
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.tool_line import (
     ASCII_MARKS,
@@ -153,3 +154,17 @@ def test_a_reason_that_does_not_fit_beside_the_call_is_whole_below_it() -> None:
         said = " ".join(line.removeprefix("  │ ") for line in shown[1:])
         assert said == reason or (len(shown) == 5 and said.endswith("…"))
         assert all(len(line) < 40 for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mcp.hermes.web_search", "Search the web for tea"),
+        ("mcp.lab.look", "lab: look tea"),
+        ("mcp__lab__look", "lab: look tea"),
+    ],
+)
+def test_a_tool_of_another_engine_or_server_is_named_in_words(
+    name: str, words: str
+) -> None:
+    assert call_words(name, '{"query": "tea"}').label == words

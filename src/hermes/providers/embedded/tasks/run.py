@@ -21,6 +21,9 @@ from hermes.schema.messages import (
 )
 from hermes.schema.model import ModelRequest, ReplyFinished
 from hermes.schema.tool_spec import ToolSpec
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 MODEL_FAILED = "the model failed"
 """How the problem of a task begins that the model gave no answer to."""
@@ -98,7 +101,7 @@ def score(results: Iterable[TaskResult]) -> Score:
         by_kind[result.task.kind] = (passed + result.passed, total + 1)
     return Score(
         sum(p for p, _ in by_kind.values()),
-        sum(t for _, t in by_kind.values()),
+        sum(tokens for _, tokens in by_kind.values()),
         by_kind,
     )
 
@@ -135,7 +138,7 @@ async def _ask(model: Model, request: ModelRequest) -> AssistantMessage:
             message = event.message
     if message is not None:
         return message
-    raise ModelError("the stream ended without an end", reason="malformed")
+    raise ModelError(t.later("the stream ended early"), reason="malformed")
 
 
 def _arguments(call: ToolCall) -> dict[str, object]:

@@ -111,7 +111,7 @@ class McpLoginRoutes:
         del self._running[name]
         failed = _failure(task)
         self._attempts[name] = (
-            LoginAttempt(state="failed", problem=failed.full)
+            LoginAttempt(state="failed", problem=failed.full_shown)
             if failed
             else LoginAttempt(state="done")
         )
@@ -142,6 +142,10 @@ def _failure(task: LoginTask) -> ServerFailed | None:
 
 def _not_signed_in(name: str, failed: ServerFailed) -> HermesError:
     return HermesError(
-        t("You are not signed in at {name}: {full}.", name=name, full=failed.full),
-        hint=failed.hint,
+        t(
+            "You are not signed in at {name}: {full}.",
+            name=name,
+            full=failed.full_shown,
+        ),
+        hint=failed.hint_words,
     )

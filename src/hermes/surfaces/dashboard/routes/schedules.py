@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from hermes.app.machines import WaitingWork, waiting_jobs
 from hermes.app.schedules.form import JobForm
 from hermes.app.schedules.jobs import JobBook
 from hermes.app.schedules.listing import JobState, ListedJob, listed
@@ -81,6 +82,10 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     times: int
     by: str
     created: float
+    waiting: Annotated[
+        WaitingWork | None,
+        Meta(description="Since when it waits for its machine, if that is away."),
+    ] = None
 
 
 class JobList(msgspec.Struct, frozen=True):
@@ -155,7 +160,8 @@ class ScheduleRoutes:
 
     def jobs(self) -> JobList:
         """Every job, the one that runs next first, and whether a process runs due jobs."""
-        rows = [_row(one) for one in self._listed()]
+        waiting = waiting_jobs(self._app)
+        rows = [_row(one, waiting.get(one.job.id)) for one in self._listed()]
         return JobList(
             rows, self._lookout.is_watched(), self._book.zone, str(self._board.folder)
         )
@@ -165,9 +171,9 @@ class ScheduleRoutes:
         found = self._find(call.path["id"])
         coming = [] if found.state != "active" else self._coming(found.job)
         past = self._book.store.history(found.job.id, limit=call.query.limit)
-        return JobView(
-            _row(found), coming, [_run(one) for one in past], self._lookout.is_watched()
-        )
+        row = _row(found, waiting_jobs(self._app).get(found.job.id))
+        runs = [_run(one) for one in past]
+        return JobView(row, coming, runs, self._lookout.is_watched())
 
     def preview(self, call: EndpointCall) -> Meaning:
         """Previews a schedule. One that can't be parsed is not an error: the response says how much was understood."""
@@ -242,7 +248,7 @@ class ScheduleRoutes:
 
     def _row_of(self, job: Job) -> JobRow:
         """The job after a change."""
-        return _row(self._find(job.id))
+        return _row(self._find(job.id), waiting_jobs(self._app).get(job.id))
 
     def _coming(self, job: Job) -> list[float]:
         try:
@@ -261,7 +267,7 @@ def _fields(call: EndpointCall) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _row(one: ListedJob) -> JobRow:
+def _row(one: ListedJob, waiting: WaitingWork | None) -> JobRow:
     job = one.job
     return msgspec.convert(
         msgspec.structs.asdict(job)
@@ -273,6 +279,7 @@ def _row(one: ListedJob) -> JobRow:
             "timeout": length(job.timeout),
             "jitter": length(job.jitter) if job.jitter else "",
             "tools": ", ".join(job.toolsets),
+            "waiting": waiting,
         },
         JobRow,
     )

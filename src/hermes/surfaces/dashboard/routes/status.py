@@ -1,7 +1,6 @@
 """Routes of the dashboard's state: status, usage, settings, tools, MCP servers, doctor."""
 
 import asyncio
-import inspect
 import shlex
 import typing
 from itertools import pairwise
@@ -226,7 +225,7 @@ class StateRoutes:
             Setting(
                 key=one.key.name,
                 kind=setting_keys.kind(one.key.annotation),
-                description=one.key.description,
+                description=setting_keys.setting_text(one.key.description),
                 default=msgspec.to_builtins(one.key.default),
                 value=_masked(one.value),
                 origin=one.origin,
@@ -237,7 +236,9 @@ class StateRoutes:
             for one in entries(environment(), home)
         ]
         sections = {
-            field.encode_name: inspect.getdoc(section) or ""
+            field.encode_name: setting_keys.setting_text(
+                setting_keys.about_section(section)
+            )
             for field in msgspec.structs.fields(Settings)
             if (section := setting_keys.as_section(field.type)) is not None
         }

@@ -2,27 +2,40 @@
 
 import html
 import re
+from bisect import bisect_left
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from hermes.surfaces.gateway.message_split import open_fence
 
 _FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})\s*(?P<language>[\w+#.\-]*)[^\n]*$")
-_HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
+_HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*)$")
 _BULLET = re.compile(r"^(\s*)[-*+]\s+")
 _RULE = re.compile(r"^ {0,3}([-*_])(?:\s*\1){2,}\s*$")
 _QUOTE = re.compile(r"^ {0,3}>\s?")
 _TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)(.+?)(?<!`)\1(?!`)")
 _LINK = re.compile(
-    r"!?\[([^\]\n]*)\]\(\s*<?(https?://[^\s<>\"]+?|tg://[^\s<>\"]+?|mailto:[^\s<>\"]+?)>?\s*\)"
+    r"!?\[([^\[\]\n]*)\]\(\s*<?((?:https?://|tg://|mailto:)[^\s<>\")]{1,2048}+)>?\s*\)"
 )
+
+
+class _Style(NamedTuple):
+    """A pair of marks: where one can open and close, without taking a character, and the tag that they become."""
+
+    mark: str
+    opens: re.Pattern[str]
+    closes: re.Pattern[str]
+    tag: str
+
+
 _STYLES = (
-    (re.compile(r"\*\*(?=\S)(.+?)(?<=\S)\*\*"), "b"),
-    (re.compile(r"(?<!\w)__(?=\S)(.+?)(?<=\S)__(?!\w)"), "b"),
-    (re.compile(r"~~(?=\S)(.+?)(?<=\S)~~"), "s"),
-    (re.compile(r"(?<![\w*])\*(?=[^\s*])(.+?)(?<=[^\s*])\*(?![\w*])"), "i"),
-    (re.compile(r"(?<!\w)_(?=[^\s_])(.+?)(?<=[^\s_])_(?!\w)"), "i"),
-)
+    _Style("**", re.compile(r"(?=\*\*\S)"), re.compile(r"(?<=\S)(?=\*\*)"), "b"),
+    _Style("__", re.compile(r"(?<!\w)(?=__\S)"), re.compile(r"(?<=\S)(?=__(?!\w))"), "b"),
+    _Style("~~", re.compile(r"(?=~~\S)"), re.compile(r"(?<=\S)(?=~~)"), "s"),
+    _Style("*", re.compile(r"(?<![\w*])(?=\*[^\s*])"), re.compile(r"(?<=[^\s*])(?=\*(?![\w*]))"), "i"),
+    _Style("_", re.compile(r"(?<!\w)(?=_[^\s_])"), re.compile(r"(?<=[^\s_])(?=_(?!\w))"), "i"),
+)  # fmt: skip
 _PLACEHOLDER = re.compile("\x00(\\d+)\x00")
 
 _SLACK_TAG = re.compile(
@@ -96,19 +109,21 @@ def styled_ranges(markdown: str) -> tuple[str, tuple[StyledRange, ...]]:
     text = _SLACK_QUOTE.sub(
         lambda found: "\n".join(f"> {line}" for line in found[1].split("\n")), text
     )
-    plain, open_tags, ranges = "", list[tuple[str, int]](), list[StyledRange]()
-    at = 0
+    plain, open_tags = list[str](), list[tuple[str, int]]()
+    ranges: dict[tuple[str, int], StyledRange] = {}
+    at = position = 0
     for tag in re.finditer(r"<(/?)(pre|code|b|i|s)(?: [^>]*)?>", text):
-        plain += html.unescape(text[at : tag.start()])
-        at, position = tag.end(), len(plain.encode("utf-16-le")) // 2
+        plain.append(html.unescape(text[at : tag.start()]))
+        at = tag.end()
+        position += len(plain[-1].encode("utf-16-le")) // 2
         if not tag[1]:
             open_tags.append((tag[2], position))
             continue
         name, start = open_tags.pop()
-        is_new = (name, start) not in {(one.tag, one.start) for one in ranges}
-        if position > start and is_new:
-            ranges.append(StyledRange(start, position - start, name))
-    return plain + html.unescape(text[at:]), tuple(ranges)
+        if position > start and (name, start) not in ranges:
+            ranges[name, start] = StyledRange(start, position - start, name)
+    plain.append(html.unescape(text[at:]))
+    return "".join(plain), tuple(ranges.values())
 
 
 def matrix_html(markdown: str) -> str:
@@ -159,6 +174,9 @@ def _slack_mark(found: re.Match[str]) -> str:
 def _write_block(lines: list[str], start: int, out: list[str]) -> int:
     """Writes the block that begins at a line; returns where the next one begins."""
     line = lines[start]
+    if not line.strip():
+        out.append(line)
+        return start + 1
     if fence := _FENCE.match(line):
         return _write_code(lines, start, fence, out)
     for pattern, write in ((_QUOTE, _quote), (_TABLE_ROW, _table)):
@@ -169,7 +187,8 @@ def _write_block(lines: list[str], start: int, out: list[str]) -> int:
             out.append(write(lines[start:end]))
             return end
     if heading := _HEADING.match(line):
-        out.append(f"<b>{_inline(heading[1], bold=False)}</b>")
+        words = heading[1].rstrip().rstrip("#").rstrip()
+        out.append(f"<b>{_inline(words, bold=False)}</b>")
     elif _RULE.match(line):
         out.append("———")
     else:
@@ -232,16 +251,36 @@ def _inline(text: str, *, bold: bool = True) -> str:
 
 def _styled(text: str, *, bold: bool) -> str:
     """Turns pairs of marks into tags. A pair that would cross another stays as it is."""
-    for pattern, tag in _STYLES:
-        if tag == "b" and not bold:
-            text = pattern.sub(r"\1", text)
+    for style in _STYLES:
+        if style.mark not in text:
             continue
-
-        def wrap(found: re.Match[str], tag: str = tag) -> str:
-            return f"<{tag}>{found[1]}</{tag}>" if _is_balanced(found[1]) else found[0]
-
-        text = pattern.sub(wrap, text)
+        text = "".join(_paired(text, style, bold=bold))
     return text
+
+
+def _paired(text: str, style: _Style, *, bold: bool) -> Iterator[str]:
+    """The parts of a text with one style. Both marks are found first: a text of openers is read once, not once for each."""
+    ends = [found.start() for found in style.closes.finditer(text)]
+    size, at = len(style.mark), 0
+    for opener in style.opens.finditer(text):
+        start = opener.start() + size
+        place = bisect_left(ends, start + 1)
+        if place == len(ends):
+            break
+        if opener.start() < at:
+            continue
+        yield text[at : start - size]
+        at = ends[place] + size
+        yield _tagged(text[start : ends[place]], style, bold=bold)
+    yield text[at:]
+
+
+def _tagged(inner: str, style: _Style, *, bold: bool) -> str:
+    if style.tag == "b" and not bold:
+        return inner
+    if not _is_balanced(inner):
+        return f"{style.mark}{inner}{style.mark}"
+    return f"<{style.tag}>{inner}</{style.tag}>"
 
 
 def _is_balanced(text: str) -> bool:

@@ -119,14 +119,12 @@ async def _serve(
 def served_tools(app: App, secrets: Secrets, cwd: Path) -> ServedTools:
     """What can be served from this home, in this folder."""
     from hermes.app.agent import Agent
-    from hermes.app.session_tools import needs_of
+    from hermes.app.session_tools import choice_of, needs_of
     from hermes.tools import session_tools
 
-    needs = needs_of(app, secrets, surface="api")
     # Past sessions have a scope of their own, and nobody is there to be asked.
-    choice = msgspec.structs.replace(
-        needs.choice, disabled=(*needs.choice.disabled, "sessions", "ask")
-    )
-    needs = msgspec.structs.replace(needs, choice=choice)
+    choice = choice_of(app, "api").for_others()
+    choice = msgspec.structs.replace(choice, disabled=(*choice.disabled, "ask"))
+    needs = needs_of(app, secrets, choice)
     policy = Agent(app, secrets).policy
     return ServedTools(app, lambda: session_tools(needs), policy, cwd)

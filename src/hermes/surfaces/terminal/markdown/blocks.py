@@ -30,7 +30,7 @@ _MAX_PARAGRAPH_CHARS = (
 )
 
 _FENCE = re.compile(r"( *)(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*")
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?")
 _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})")
 _ITEM = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])(?:[ \t]+(.*)|$)")
 _QUOTE = re.compile(r" {0,3}> ?(.*)")
@@ -168,7 +168,7 @@ class Blocks:
     def _begin(self, line: str) -> list[Block]:
         """Starts a block with its first line. Headings, rules and quoted lines end with it."""
         if found := _HEADING.fullmatch(line):
-            return [Block("heading", (found[2] or "",), head=found[1])]
+            return [Block("heading", (_heading_text(found[2] or ""),), head=found[1])]
         if _RULE.fullmatch(line):
             return [Block("rule")]
         if found := _QUOTE.fullmatch(line):
@@ -238,3 +238,10 @@ def _may_head_table(line: str) -> bool:
     wait.
     """
     return "|" in line[:_MAX_TABLE_HEAD_CHARS]
+
+
+def _heading_text(text: str) -> str:
+    """A heading without the marks that may end it: `# Name #`."""
+    text = text.rstrip(" \t")
+    before = text.rstrip("#")
+    return before.rstrip(" \t") if before[-1:] in ("", " ", "\t") else text

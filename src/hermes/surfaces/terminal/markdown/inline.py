@@ -17,7 +17,7 @@ _MAX_OPEN_CHARS = 2_100  # after which a mark stays as it is written
 # Emphasis must close within 2,000 characters, which bounds the time to parse.
 _PATTERNS = (
     r"\\(?P<escaped>[!-/:-@\[-`{-~])",
-    r"(?P<ticks>`+)(?P<code>(?:(?!(?P=ticks)).){1,2000}?)(?P=ticks)(?!`)",
+    r"(?<!`)(?P<ticks>`++)(?P<code>(?:(?!(?P=ticks)).){1,2000}?)(?P=ticks)(?!`)",
     r"!?\[(?P<label>[^\[\]\n]{0,2000})\]\((?P<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+\"[^\"]*\")?\)",
     r"<(?P<auto>https?://[^<>\s]{1,2000})>",
     r"\*\*(?P<bold>(?=[^\s*]).{1,2000}?(?<=\S))\*\*",

@@ -212,7 +212,7 @@ class Picker:
         parts += [
             f"{_in_words(key)} {what}" for key, what in self._text.actions.items()
         ]
-        parts.append(t("Esc back"))
+        parts.append(t("Esc clears the search") if self._typed else t("Esc back"))
         bullet = f" {self._marks.bullet} "
         return ((cut(bullet.join(parts), columns), DIM),)
 

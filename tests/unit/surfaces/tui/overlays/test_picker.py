@@ -45,8 +45,11 @@ def test_typing_narrows_the_list_by_all_words() -> None:
 
 def test_escape_clears_the_search_and_then_leaves() -> None:
     one = picker()
-    press(one, *"zz", "enter", "escape")
+    press(one, *"zz", "enter")
+    assert shown(one)[-1].endswith("Esc clears the search")
+    press(one, "escape")
     assert not one.is_closed
+    assert shown(one)[-1].endswith("Esc back")
     assert len(shown(one)) == 16
     press(one, "escape")
     assert one.is_closed

@@ -1,5 +1,6 @@
 // The client of the server's API: JSON in and out, one error type, tickets for WebSockets.
 /** @import { Answer, Query, RequestBody, SessionPath } from "../types/page.d.ts" */
+import { t } from "./translation.js";
 import { Store } from "./ui.js";
 
 /** An error with a message for the user. `status` is 0 if the dashboard could not be reached. */
@@ -178,7 +179,7 @@ async function call(method, path, body) {
       body: body === undefined || isFile ? body : JSON.stringify(body),
     });
   } catch {
-    throw new ApiError(0, "The dashboard can't be reached.", "Is it still running?");
+    throw new ApiError(0, t("The dashboard can't be reached."), t("Is it still running?"));
   }
   const text = await answer.text();
   const content = parsed(text);
@@ -186,7 +187,7 @@ async function call(method, path, body) {
   if (answer.status === 401) signedOut.set(true);
   throw new ApiError(
     answer.status,
-    content?.error ?? `The dashboard answered ${answer.status}.`,
+    content?.error ?? t("The dashboard answered {status}.", { status: answer.status }),
     content?.hint ?? "",
   );
 }

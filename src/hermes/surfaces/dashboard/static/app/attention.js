@@ -1,6 +1,8 @@
 // What waits for the user or has finished: in the title of the tab, on the app's icon, and as notifications.
 /** @import { HermesEvent } from "../types/page.d.ts" */
+
 import { changes, waiting } from "./pending_requests.js";
+import { t } from "./translation.js";
 import { kept, Store } from "./ui.js";
 
 /** Sessions whose turn ended while nobody looked at them. */
@@ -47,7 +49,7 @@ function noteEnd(event) {
   const session = event.session_id ?? "";
   if (!document.hidden && shownSession() === session) return;
   finished.set(new Set([...finished.value, session]));
-  notify("A turn has finished", session);
+  notify(t("A turn has finished"), session);
 }
 
 /** @type {Set<string>} */
@@ -57,7 +59,7 @@ function noteWaiting() {
   const now = waiting.value.map((one) => `${one.session_id} ${one.call_id ?? one.kind}`);
   for (const [place, key] of now.entries()) {
     const one = waiting.value[place];
-    if (!known.has(key)) notify("Hermes waits for your answer", one.session_id, one.title);
+    if (!known.has(key)) notify(t("Hermes waits for your answer"), one.session_id, one.title);
   }
   known = new Set(now);
 }

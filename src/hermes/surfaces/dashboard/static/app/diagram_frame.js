@@ -4,7 +4,7 @@
 (() => {
   const { mermaid, port } = /** @type {any} */ (window);
   const STYLE = { securityLevel: "strict", suppressErrorRendering: true, startOnLoad: false };
-  const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif";
+  const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"; // not translated
   let last = Promise.resolve();
   let count = 0;
 

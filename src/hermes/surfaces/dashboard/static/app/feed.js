@@ -26,7 +26,7 @@ class Feed {
    * @returns {Promise<[string, Query]> | [string, Query]}
    */
   target() {
-    throw new Error("Each kind of feed has its own.");
+    throw new Error("Each kind of feed has its own."); // not translated
   }
 
   /**

@@ -1,9 +1,11 @@
 // Starts the page: asks for this browser's scopes, and draws the frame.
+
 import { api, profile, scopes, sharedStore } from "./api.js";
 import { watchAttention } from "./attention.js";
 import { Frame } from "./frame.js";
 import { listen } from "./keys.js";
 import { connection, watch } from "./pending_requests.js";
+import { t } from "./translation.js";
 import { html, render } from "./ui.js";
 
 const WORKER_DELAY_MS = 1500;
@@ -32,10 +34,12 @@ setTimeout(() => {
   watchAttention();
 });
 
+/** The worker can't read the page's sentences: what it may have to say without the server is left in its cache. */
+async function startWorker() {
+  await navigator.serviceWorker?.register("/service-worker.js");
+  const shell = await caches.open("hermes-shell");
+  await shell.put("/notice-words", new Response(t("Something happened in a session.")));
+}
+
 // Only once the page is there: what the worker keeps is not needed to draw it. Without https it is not available.
-addEventListener("load", () =>
-  setTimeout(
-    () => navigator.serviceWorker?.register("/service-worker.js").catch(() => {}),
-    WORKER_DELAY_MS,
-  ),
-);
+addEventListener("load", () => setTimeout(() => startWorker().catch(() => {}), WORKER_DELAY_MS));

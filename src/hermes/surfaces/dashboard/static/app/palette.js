@@ -72,26 +72,26 @@ export function Palette({ onClose }) {
     </li>
   `;
   return html`
-    <${Dialog} title="Commands" class="palette" onClose=${onClose} plain>
+    <${Dialog} title=${t("Commands")} class="palette" onClose=${onClose} plain>
       <div class="palette-search">
         <${Icon} name="search" />
         <input
           class="input"
           role="combobox"
-          aria-label="Find a command or a session"
+          aria-label=${t("Find a command or a session")}
           aria-expanded="true"
           aria-controls="palette-list"
           aria-activedescendant=${rows[at] ? `palette-${at}` : undefined}
-          placeholder="Find a command or a session"
+          placeholder=${t("Find a command or a session")}
           autofocus
           value=${words}
           onInput=${type}
           onKeyDown=${press}
         />
       </div>
-      <ul id="palette-list" class="palette-list" role="listbox" aria-label="Found" ref=${list}>
+      <ul id="palette-list" class="palette-list" role="listbox" aria-label=${t("Found")} ref=${list}>
         ${rows.map(option)}
-        ${!rows.length && html`<li class="muted palette-none">No matches.</li>`}
+        ${!rows.length && html`<li class="muted palette-none">${t("No matches.")}</li>`}
       </ul>
     <//>
   `;

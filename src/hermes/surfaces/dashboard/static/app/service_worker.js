@@ -69,7 +69,7 @@ async function notify() {
   const answer = await fetch("/api/notice").catch(() => null);
   const notice = answer?.ok ? await answer.json() : null;
   await worker.registration.showNotification(notice?.title || "Hermes", {
-    body: notice?.body || "Something happened in a session.",
+    body: notice?.body || (await wordsOfPage()),
     tag: notice?.session_id || "hermes",
     icon: "/icon-192.png",
     badge: "/icon-192.png",
@@ -77,6 +77,12 @@ async function notify() {
   });
   const waiting = notice?.waiting ?? 0;
   if (waiting) await navigator.setAppBadge?.(waiting);
+}
+
+/** What a notification says while the server can't be asked, as the page left it here in its language. */
+async function wordsOfPage() {
+  const left = await (await caches.open(SHELL)).match("/notice-words");
+  return left ? left.text() : "";
 }
 
 worker.addEventListener("notificationclick", (event) => {

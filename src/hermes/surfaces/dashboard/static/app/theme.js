@@ -1,4 +1,5 @@
 // Light, dark, high contrast, or the system's theme. `initial_theme.js` applies a choice before the first paint.
+import { t } from "./translation.js";
 import { kept, Store } from "./ui.js";
 
 const ORDER = ["auto", "light", "dark", "contrast"];
@@ -7,10 +8,10 @@ export const theme = new Store(kept.get("theme") ?? "auto");
 
 /** What each theme is called on a button. */
 export const THEME_NAMES = /** @type {Record<string, string>} */ ({
-  auto: "automatic",
-  light: "light",
-  dark: "dark",
-  contrast: "high contrast",
+  auto: t("automatic"),
+  light: t("light"),
+  dark: t("dark"),
+  contrast: t("high contrast"),
 });
 
 function wantsContrast() {

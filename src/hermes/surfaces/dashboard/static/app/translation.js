@@ -1,11 +1,13 @@
 // The page's sentences in the browser's language. English is what stands in the code; for any other language the server
 // adds a script to the page that sets `hermesSentences`.
+/** @import { Child } from "../types/page.d.ts" */
 
 /** @typedef {{ language: string, forms: string[], sentences: Record<string, string | string[]> }} Catalogue */
 /** @typedef {Record<string, string | number>} Values */
 
 const catalogue = /** @type {{ hermesSentences?: Catalogue }} */ (globalThis).hermesSentences;
-const plurals = new Intl.PluralRules(catalogue?.language ?? "en");
+/** @type {Intl.PluralRules | undefined} */
+let plurals; // made when it is first used: that takes long
 
 /** The code of the page's language. */
 export const language = catalogue?.language ?? "en";
@@ -25,6 +27,18 @@ export function t(text, second, third) {
   return found.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
 }
 
+/**
+ * A sentence with elements in its places: `withElements(t("seen {time}"), { time: html`…` })`.
+ * @param {string} text
+ * @param {Record<string, Child>} elements
+ * @returns {Child[]}
+ */
+export function withElements(text, elements) {
+  return text
+    .split(/\{(\w+)\}/)
+    .map((part, index) => (index % 2 ? (elements[part] ?? `{${part}}`) : part));
+}
+
 /** @param {string} text */
 function sentence(text) {
   const found = catalogue?.sentences[text];
@@ -39,6 +53,7 @@ function sentence(text) {
 function form(one, many, count) {
   const found = catalogue?.sentences[one];
   if (!Array.isArray(found)) return count === 1 ? one : many;
+  plurals ??= new Intl.PluralRules(language);
   const place = catalogue?.forms.indexOf(plurals.select(count)) ?? -1;
   return found[place] ?? found[found.length - 1] ?? many;
 }

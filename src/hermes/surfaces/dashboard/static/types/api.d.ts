@@ -1184,6 +1184,7 @@ export interface GoalReport {
   wait_for: string;
   until: number;
   wakes: string;
+  in_chat: boolean;
 }
 
 export interface GoalResumeBody {
@@ -1288,6 +1289,7 @@ export interface HostList {
   store: string;
   is_shared: boolean;
   now: number;
+  waiting: (WaitingWork)[];
 }
 
 export interface HostsListQuery {
@@ -1390,6 +1392,8 @@ export interface JobRow {
   times: number;
   by: string;
   created: number;
+  /** Since when it waits for its machine, if that is away. */
+  waiting: WaitingWork | null;
 }
 
 /** A job with its next runs, and its past and current ones, newest first. */
@@ -2555,6 +2559,20 @@ export interface ScheduleStarted {
   cause: "catch-up" | "hand" | "schedule";
 }
 
+/** A planned instant is due, and waits for the machine that has the job's folder: nothing runs jobs there. */
+export interface ScheduleWaiting {
+  /** Id of the job. */
+  job: string;
+  /** Its name. */
+  name: string;
+  /** The instant it was planned for. */
+  due: number;
+  /** The machine that it waits for. */
+  place: string;
+  /** Why, and what to do, in words. */
+  reason: string;
+}
+
 export interface SearchQuery {
   q: string;
   session: string;
@@ -3477,6 +3495,17 @@ export interface VoiceStatus {
 export interface VoiceStatusQuery {
 }
 
+/** Something that only one machine can do, while that machine does not. */
+export interface WaitingWork {
+  kind: "card" | "goal" | "job" | "session";
+  id: string;
+  name: string;
+  place: string;
+  since: number;
+  seen: number;
+  is_draining: boolean;
+}
+
 /** The caller's credential. */
 export interface Who {
   scopes: (string)[];
@@ -4164,6 +4193,7 @@ export interface Payloads {
   "agent.child.ended": ChildEnded;
   "schedule.changed": ScheduleChanged;
   "schedule.started": ScheduleStarted;
+  "schedule.waiting": ScheduleWaiting;
   "schedule.ended": ScheduleEnded;
   "mcp.server.changed": McpServerChanged;
   "mcp.server.logged": McpServerLogged;

@@ -1,9 +1,11 @@
 // Board: cards in columns, moved by hand or by the dispatcher, live; a card's drawer; making cards and boards.
 /** @import { BoardColumns, CardFilter, CardStatus, ListedCard, Ref, Route } from "../types/page.d.ts" */
+
 import { may } from "../app/api.js";
 import { useKeys } from "../app/keys.js";
 import { Empty, Loading, Problem } from "../app/parts/basics.js";
 import { navigate, pathTo } from "../app/router.js";
+import { t } from "../app/translation.js";
 import {
   html,
   kept,
@@ -26,7 +28,7 @@ import { beside, MoveDialog, moveCard } from "./board/moving.js";
 import { useBusEvents } from "./live_reload.js";
 
 const EVERYTHING = { query: "", assignee: "", label: "", archived: false };
-const group = "Board";
+const group = t("Board");
 
 /** @param {{ route: Route }} props */
 export default function BoardView({ route }) {
@@ -73,7 +75,8 @@ function Board({ slug, open, styled }) {
     const done = moveCard(board, card, status);
     const look = () => follow && setGoal(({ mark }) => ({ id: card.id, mark: mark + 1 }));
     look();
-    if (await done) setSaid(`Moved ${card.title} to ${TITLES[status]}.`);
+    if (await done)
+      setSaid(t("Moved {card} to {column}.", { card: card.title, column: TITLES[status] }));
     look();
   };
   const onDrop = (/** @type {string} */ id, /** @type {CardStatus} */ status) => {
@@ -91,28 +94,33 @@ function Board({ slug, open, styled }) {
   useKeys([
     {
       keys: "n",
-      label: "New card",
+      label: t("New card"),
       group,
       icon: "plus",
       run: () => may("chat") && setMaking(true),
     },
     {
       keys: "m",
-      label: "Move the card",
+      label: t("Move the card"),
       group,
       run: () => {
         const card = focused();
         return card && may("chat") ? setMoving(card) : false;
       },
     },
-    { keys: "Alt+ArrowLeft", label: "Move the card to the previous column", group, run: shift(-1) },
-    { keys: "Alt+ArrowRight", label: "Move the card to the next column", group, run: shift(1) },
-    { keys: "ArrowDown", label: "Next card", group, run: () => stepFocus(box.current, 0, 1) },
-    { keys: "ArrowUp", label: "Previous card", group, run: () => stepFocus(box.current, 0, -1) },
-    { keys: "ArrowRight", label: "Next column", group, run: () => stepFocus(box.current, 1, 0) },
+    {
+      keys: "Alt+ArrowLeft",
+      label: t("Move the card to the previous column"),
+      group,
+      run: shift(-1),
+    },
+    { keys: "Alt+ArrowRight", label: t("Move the card to the next column"), group, run: shift(1) },
+    { keys: "ArrowDown", label: t("Next card"), group, run: () => stepFocus(box.current, 0, 1) },
+    { keys: "ArrowUp", label: t("Previous card"), group, run: () => stepFocus(box.current, 0, -1) },
+    { keys: "ArrowRight", label: t("Next column"), group, run: () => stepFocus(box.current, 1, 0) },
     {
       keys: "ArrowLeft",
-      label: "Previous column",
+      label: t("Previous column"),
       group,
       run: () => stepFocus(box.current, -1, 0),
     },
@@ -141,13 +149,13 @@ function Board({ slug, open, styled }) {
         value &&
         !isEmpty(value.counts) &&
         hasNoMatch(value, filter) &&
-        html`<p class="board-state" role="status">No card matches the filters.
-          <button type="button" class="link" onClick=${clear}>Show all cards</button></p>`
+        html`<p class="board-state" role="status">${t("No card matches the filters.")}${" "}
+          <button type="button" class="link" onClick=${clear}>${t("Show all cards")}</button></p>`
       }
       ${
         value &&
         !isEmpty(value.counts) &&
-        html`<div class="board-columns" role="group" aria-label="Columns">
+        html`<div class="board-columns" role="group" aria-label=${t("Columns")}>
         ${value.columns.map(
           (
             column,
@@ -182,12 +190,12 @@ function hasNoMatch(board, filter) {
 /** @param {{ onNew: () => void }} props */
 function FirstCard({ onNew }) {
   return html`
-    <${Empty} icon="board" title="No cards yet">
-      <p>A card is a piece of work that an agent does by itself. Make one, and it runs as soon as it can;
-        you can watch it, answer its questions and see what it costs.</p>
+    <${Empty} icon="board" title=${t("No cards yet")}>
+      <p>${t("A card is a piece of work that an agent does by itself.")}${" "}
+        ${t("Make one, and it runs as soon as it can; you can watch it, answer its questions and see what it costs.")}</p>
       ${
         may("approve") &&
-        html`<p><button type="button" class="button primary" onClick=${onNew}>Make the first card</button></p>`
+        html`<p><button type="button" class="button primary" onClick=${onNew}>${t("Make the first card")}</button></p>`
       }
     <//>
   `;

@@ -1,7 +1,7 @@
 // The chat: one session, or the beginning of one, with the list of sessions beside it.
 /**
  * @import {
- *   AttachedPicture, ChatActions, Goal, Item, ItemContext, Mode, Route, SessionDetail, Status,
+ *   AttachedPicture, ChatActions, Child, Goal, Item, ItemContext, Mode, Route, SessionDetail, Status,
  *   Transcript,
  * } from "../types/page.d.ts"
  */
@@ -9,7 +9,7 @@ import { api, errorText, may, scopes, sessionPath } from "../app/api.js";
 import { lookedAt, setTitle } from "../app/attention.js";
 import { useKeys } from "../app/keys.js";
 import { showKeys } from "../app/overlay.js";
-import { Button, Dialog, Loading, Markdown, Problem, toast, tryTo } from "../app/parts.js";
+import { Button, Dialog, Loading, Problem, toast, tryTo } from "../app/parts.js";
 import { changes, waiting } from "../app/pending_requests.js";
 import { navigate, pathTo } from "../app/router.js";
 import { t } from "../app/translation.js";
@@ -31,11 +31,12 @@ import { ContextUseDialog } from "./chat/context_use.js";
 import { conversationOf } from "./chat/conversation.js";
 import { Drawer } from "./chat/drawer.js";
 import { Header, ModelPicker, titleOf } from "./chat/header.js";
-import { Messages } from "./chat/messages.js";
 import { PinnedPlan } from "./chat/plan.js";
 import { openQuestion, turnsSince, typed } from "./chat/transcript.js";
 import { TurnCost } from "./chat/turn_cost.js";
 import { Welcome } from "./chat/welcome.js";
+
+const AHEAD_MS = 2000; // after a new chat is shown, what its reply needs is loaded
 
 /** @typedef {{ text: string, images?: AttachedPicture[] }} Filled */
 
@@ -60,27 +61,27 @@ export default function Chat({ route }) {
     {
       keys: "Alt+c",
       label: t("New chat"),
-      group: "Chat",
+      group: t("Chat"),
       icon: "plus",
       typing: true,
       run: () => navigate("/chat"),
     },
     {
       keys: "Alt+l",
-      label: "Show sessions",
-      group: "Chat",
+      label: t("Show sessions"),
+      group: t("Chat"),
       icon: "sessions",
       typing: true,
       run: () => setDrawer((now) => !now),
     },
     {
-      label: "Write a message",
-      group: "Chat",
+      label: t("Write a message"),
+      group: t("Chat"),
       icon: "edit",
       run: () => document.querySelector(/** @type {"textarea"} */ (".composer textarea"))?.focus(),
     },
   ]);
-  if (!styled) return html`<${Loading} label="Chat" />`;
+  if (!styled) return html`<${Loading} label=${t("Chat")} />`;
   const shared = { search, onDrawer: () => setDrawer(true) };
   return html`<div class="chat"><${Drawer} current=${id} open=${drawer} onClose=${() => setDrawer(false)}
     words=${words} setWords=${setWords} />
@@ -118,6 +119,8 @@ function NewChat({ search, onDrawer }) {
   const [status, setStatus] = useState(/** @type {Status | null} */ (null));
   useEffect(() => {
     api.get("/api/status").then(setStatus, () => {});
+    const timer = setTimeout(() => MESSAGES().catch(() => {}), AHEAD_MS);
+    return () => clearTimeout(timer);
   }, []);
   const create = async () => {
     const begun = await api.post("/api/sessions", folder.trim() ? { cwd: folder.trim() } : {});
@@ -179,16 +182,16 @@ function NewChat({ search, onDrawer }) {
     model: (name) => (name ? setModel(name) : setPicking("model")),
     approvals: chooseMode(setMode, () => setPicking("approvals")),
   };
-  return html`<header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label="Sessions"
+  return html`<header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label=${t("Sessions")}
     onClick=${onDrawer} /><h1 class="chat-title">${t("New chat")}</h1>
       <button type="button" class="button quiet model" onClick=${() => setPicking("model")}><span>
-        ${model || status?.model.replace(/^(?!codex:)[^:]*:/, "") || "Choose a model"}</span></button>
+        ${model || status?.model.replace(/^(?!codex:)[^:]*:/, "") || t("Choose a model")}</span></button>
       ${may("chat") && html`<${ApprovalMode} current=${mode} onOpen=${() => setPicking("approvals")} />`}</header>
     <div class="scroll"><${Welcome} problem=${status?.model_problem} onIdea=${fill}
       folder=${folder} setFolder=${setFolder} /></div>
     ${
       busy
-        ? html`<${Loading} label="Starting" />`
+        ? html`<${Loading} label=${t("Starting")} />`
         : may("chat") && html`<${Composer} chat=${chat} filled=${filled} />`
     }
     ${
@@ -252,6 +255,7 @@ function Conversation({ id, route, search, onDrawer }) {
   current.current = state;
   useEffect(() => {
     conversation.open();
+    MESSAGES().catch(() => {}); // while the session is read; where it is shown, it says what went wrong
     return () => conversation.close();
   }, [conversation]);
   useEffect(() => {
@@ -271,7 +275,7 @@ function Conversation({ id, route, search, onDrawer }) {
       withdraw: async (/** @type {{ seq: number }} */ { seq }, text = "") => {
         const answer = await tryTo(() => api.delete(sessionPath(id, "messages", String(seq))));
         if (answer?.counted && text) setFilled({ text });
-        if (answer && !answer.counted) toast("Hermes has read this message already.");
+        if (answer && !answer.counted) toast(t("Hermes has read this message already."));
       },
     }),
     [id, state.cwd],
@@ -307,67 +311,67 @@ function Conversation({ id, route, search, onDrawer }) {
   useKeys([
     {
       keys: "Escape",
-      label: "Stop the running turn",
-      group: "Chat",
+      label: t("Stop the running turn"),
+      group: t("Chat"),
       icon: "stop",
       typing: true,
       run: () => (current.current.turn ? void stop(id) : false),
     },
     {
       keys: "Alt+u",
-      label: "Undo the last turn",
-      group: "Chat",
+      label: t("Undo the last turn"),
+      group: t("Chat"),
       icon: "undo",
       typing: true,
       run: () => void undo(id),
     },
     {
       keys: "Alt+r",
-      label: "Redo",
-      group: "Chat",
+      label: t("Redo"),
+      group: t("Chat"),
       icon: "redo",
       typing: true,
       run: () => void redo(id),
     },
     {
       keys: "Alt+d",
-      label: "Show what the last turn changed",
-      group: "Chat",
+      label: t("Show what the last turn changed"),
+      group: t("Chat"),
       icon: "file",
       typing: true,
       run: () => setOver({ kind: "diff", turn: "" }),
     },
     {
       keys: "Home",
-      label: "Go to the beginning",
-      group: "Chat",
+      label: t("Go to the beginning"),
+      group: t("Chat"),
       icon: "up",
       run: () => chat.beginning(),
     },
     {
       keys: "End",
-      label: "Go to the end",
-      group: "Chat",
+      label: t("Go to the end"),
+      group: t("Chat"),
       icon: "bottom",
       run: () => setGoal({ seq: Infinity }),
     },
-    { label: "Retry the last turn", group: "Chat", icon: "retry", run: () => void retry(id) },
+    { label: t("Retry the last turn"), group: t("Chat"), icon: "retry", run: () => void retry(id) },
     {
-      label: "Choose a model",
-      group: "Chat",
+      label: t("Choose a model"),
+      group: t("Chat"),
       icon: "settings",
       run: () => setOver({ kind: "model" }),
     },
-    { label: "Context use", group: "Chat", icon: "info", run: () => chat.context() },
+    { label: t("Context use"), group: t("Chat"), icon: "info", run: () => chat.context() },
     {
-      label: "Background work",
-      group: "Chat",
+      label: t("Background work"),
+      group: t("Chat"),
       icon: "sessions",
       run: () => setOver({ kind: "background" }),
     },
     {
-      label: "Approval mode",
-      group: "Chat",
+      label: t("Approval mode"),
+      group: t("Chat"),
       icon: "lock",
       run: () => void chat.approvals(""),
     },
@@ -391,19 +395,21 @@ function Conversation({ id, route, search, onDrawer }) {
   );
   if (state.deleted || link === "closed") {
     return html`<${Fragment}><header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu"
-      label="Sessions" onClick=${onDrawer} /><h1 class="chat-title">${state.title || "Chat"}</h1></header>
+      label=${t("Sessions")} onClick=${onDrawer} /><h1 class="chat-title">${state.title || t("Chat")}</h1></header>
       <${Problem} error=${{
         message:
-          state.deleted || state.ready ? "This session was deleted." : "There is no such session.",
-        hint: "Choose another one, or start a new chat.",
+          state.deleted || state.ready
+            ? t("This session was deleted.")
+            : t("There is no such session."),
+        hint: t("Choose another one, or start a new chat."),
       }} /><//>`;
   }
   return html`${header}
     ${
       state.ready || state.items.length
-        ? html`<${Messages} conversation=${conversation} context=${context}
-      onEdit=${setFilled} goal=${goal} />`
-        : html`<div class="scroll"><${Loading} label="Loading the session" /></div>`
+        ? html`<${OnDemand} load=${MESSAGES} conversation=${conversation} context=${context}
+      onEdit=${setFilled} goal=${goal}>${LOADING}<//>`
+        : LOADING
     }
     ${input}
     ${
@@ -437,6 +443,11 @@ function Conversation({ id, route, search, onDrawer }) {
     }`;
 }
 
+const LOADING = html`<div class="scroll"><${Loading} label=${t("Loading the session")} /></div>`;
+// What a new chat does not need is loaded when it is used: with a session, or with its dialog.
+const MESSAGES = () => import("./chat/messages.js").then((one) => ({ default: one.Messages }));
+const MARKDOWN = () =>
+  import("../app/parts/markdown.js").then((one) => ({ default: one.Markdown }));
 const CHANGES = () => import("./chat/changes.js");
 const BACKGROUND_WORK = () => import("./chat/background_work.js");
 
@@ -465,16 +476,32 @@ function lastSaid({ items }) {
   return typed(said?.text ?? "").text;
 }
 
+/** @typedef {() => Promise<{ default: any }>} Load */
+
+/** @type {Map<Load, { default: any }>} */
+const loadedParts = new Map();
+
 /**
- * A dialog that is loaded when it is first opened.
- * @param {{ load: () => Promise<{ default: any }>, onClose: () => void, session: string, turn?: string }} props
+ * A part that is loaded when it is first used; `children` stand in for it meanwhile. A dialog that can't be loaded is
+ * closed.
+ * @param {{ load: Load, onClose?: () => void, children?: Child, [name: string]: unknown }} props
  */
-function OnDemand({ load, ...props }) {
-  const [loaded, setLoaded] = useState(/** @type {{ default: any } | null} */ (null));
+function OnDemand({ load, children = null, ...props }) {
+  const [loaded, setLoaded] = useState(() => loadedParts.get(load) ?? null);
+  const [isMissing, setIsMissing] = useState(false);
   useEffect(() => {
-    tryTo(load).then((module) => (module ? setLoaded(module) : props.onClose()));
+    if (loaded) return;
+    tryTo(load).then((module) => {
+      if (!module) return props.onClose ? props.onClose() : setIsMissing(true);
+      loadedParts.set(load, module);
+      setLoaded(module);
+    });
   }, []);
-  return loaded && html`<${loaded.default} ...${props} />`;
+  if (isMissing) {
+    const message = t("{view} could not be shown.", { view: t("Chat") });
+    return html`<${Problem} error=${{ message }} retry=${() => location.reload()} />`;
+  }
+  return loaded ? html`<${loaded.default} ...${props} />` : children;
 }
 
 /**
@@ -483,7 +510,7 @@ function OnDemand({ load, ...props }) {
  */
 function Said({ said, onClose }) {
   return html`<${Dialog} title=${said.title} class="wide" onClose=${onClose}>
-    <${Markdown} text=${said.text} /><//>`;
+    <${OnDemand} load=${MARKDOWN} text=${said.text}><${Loading} label=${said.title} /><//><//>`;
 }
 
 /**

@@ -1,8 +1,10 @@
 // Learning: what Hermes proposes to learn, what it remembers, its skills, and how all of that changed.
 /** @import { HermesEvent, ProposalRow, Route } from "../types/page.d.ts" */
+
 import { api } from "../app/api.js";
 import { BusFeed } from "../app/feed.js";
 import { navigate } from "../app/router.js";
+import { t } from "../app/translation.js";
 import { html, useEffect, useStyle } from "../app/ui.js";
 import { History } from "./learning/history.js";
 import { Memory } from "./learning/memory.js";
@@ -30,19 +32,24 @@ export default function Learning({ route }) {
   /** @param {string} name */
   const go = (name) => navigate(`/learning/${name}`, { replace: true });
   const badge =
-    open > 0 && html`<span class="badge" aria-label=${`${open} waiting`}>${open}</span>`;
+    open > 0 &&
+    html`<span class="badge" aria-label=${t("{count} waiting", { count: open })}>${open}</span>`;
   const parts = [
-    ["proposals", html`Proposals${badge}`, () => html`<${Proposals} proposals=${proposals} />`],
-    ["memory", "Memory", () => html`<${Memory} />`],
-    ["skills", "Skills", () => html`<${Skills} open=${detail} />`],
-    ["history", "History", () => html`<${History} />`],
+    [
+      "proposals",
+      html`${t("Proposals")}${badge}`,
+      () => html`<${Proposals} proposals=${proposals} />`,
+    ],
+    ["memory", t("Memory"), () => html`<${Memory} />`],
+    ["skills", t("Skills"), () => html`<${Skills} open=${detail} />`],
+    ["history", t("History"), () => html`<${History} />`],
   ];
   return (
     ready &&
     html`
     <div class="page learning">
-      <header class="page-head"><h1>Learning</h1></header>
-      <${Tabs} label="Learning sections" tabs=${parts} current=${part} onPick=${go} />
+      <header class="page-head"><h1>${t("Learning")}</h1></header>
+      <${Tabs} label=${t("Learning sections")} tabs=${parts} current=${part} onPick=${go} />
     </div>
   `
   );

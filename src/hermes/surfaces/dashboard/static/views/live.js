@@ -5,6 +5,7 @@ import { isWithin, useKeys } from "../app/keys.js";
 import { Button, Empty, Tag } from "../app/parts/basics.js";
 import { inFull } from "../app/parts/format.js";
 import { navigate } from "../app/router.js";
+import { t } from "../app/translation.js";
 import { html, useEffect, useElement, useMemo, useState, useStyle } from "../app/ui.js";
 import { Chips } from "./inputs.js";
 import { EventDetails, EventRow, textOf } from "./live/event.js";
@@ -48,19 +49,19 @@ import { Tabs } from "./tabs.js";
 
 const EVERYTHING = "**";
 const PRESETS = [
-  [EVERYTHING, "Everything"],
-  ["agent.**", "Agent"],
-  ["agent.tool.*", "Tools"],
-  ["tui.**", "Terminal"],
-  ["gateway.**", "Gateway"],
-  ["session.*", "Sessions"],
+  [EVERYTHING, t("Everything")],
+  ["agent.**", t("Agent")],
+  ["agent.tool.*", t("Tools")],
+  ["tui.**", t("Terminal")],
+  ["gateway.**", t("Gateway")],
+  ["session.*", t("Sessions")],
 ];
 /** @type {Record<FeedState, [string, string]>} */
 const STATES = {
-  connecting: ["warn", "connecting"],
-  live: ["good", "live"],
-  waiting: ["warn", "reconnecting"],
-  closed: ["bad", "closed"],
+  connecting: ["warn", t("connecting")],
+  live: ["good", t("live")],
+  waiting: ["warn", t("reconnecting")],
+  closed: ["bad", t("closed")],
 };
 const ROW_PX = 30; // pixels
 const TALL_ROW = 50; // on narrow screens, where it has two lines
@@ -105,11 +106,11 @@ function Inspector({ text }) {
   const tabs = [
     [
       "details",
-      "Event",
+      t("Event"),
       () => html`<${EventDetails} kept=${chosen} onClose=${() => setChosen(null)} />`,
     ],
-    ["topics", "Topics", () => html`<${Topics} counters=${counters} onPick=${goTo} />`],
-    ["sources", "Sources", () => html`<${Sources} />`],
+    ["topics", t("Topics"), () => html`<${Topics} counters=${counters} onPick=${goTo} />`],
+    ["sources", t("Sources"), () => html`<${Sources} />`],
   ];
   return html`
     <div class="inspector">
@@ -130,7 +131,7 @@ function Inspector({ text }) {
           />
         </div>
         <div class="live-side card">
-          <${Tabs} label="Details" current=${tab} onPick=${setTab} tabs=${tabs} />
+          <${Tabs} label=${t("Details")} current=${tab} onPick=${setTab} tabs=${tabs} />
         </div>
       </div>
     </div>
@@ -144,7 +145,7 @@ function Bar({ inspector, paused, toggle, clear }) {
   const [kind, state] = STATES[inspector.state];
   return html`
     <div class="row">
-      <h1>Live</h1>
+      <h1>${t("Live")}</h1>
       <${Tag} kind=${kind}>${state}<//>
       <${EventTotals} inspector=${inspector} paused=${paused} />
       <span class="spring" />
@@ -154,9 +155,9 @@ function Bar({ inspector, paused, toggle, clear }) {
         aria-pressed=${paused ? "true" : "false"}
         onClick=${toggle}
       >
-        ${paused ? "Resume" : "Pause"}
+        ${paused ? t("Resume") : t("Pause")}
       <//>
-      <${Button} kind="quiet" icon="trash" label="Clear the stream (c)" onClick=${clear} />
+      <${Button} kind="quiet" icon="trash" label=${t("Clear the stream (c)")} onClick=${clear} />
     </div>
   `;
 }
@@ -164,15 +165,32 @@ function Bar({ inspector, paused, toggle, clear }) {
 /** @param {{ inspector: InspectorState, paused: Paused | null }} props */
 function EventTotals({ inspector: { ring, counters }, paused }) {
   useSeconds();
+  const received = numbered(ring.received);
+  const since = numbered(ring.received - (paused?.received ?? 0));
+  const kept = numbered(ring.events.length);
+  const missed = t("{number} missed", "{number} missed", numbered(ring.missed));
+  const more = t("paused, {number} more since", "paused, {number} more since", since);
   return html`
     <p class="live-sum" role="status">
-      <span>${inFull(ring.received)} events</span>
-      <span>${rate(counters.rate(Date.now()))} per second</span>
-      ${ring.missed > 0 && html`<span class="bad">${inFull(ring.missed)} missed</span>`}
-      ${paused && html`<span class="warn">paused, ${inFull(ring.received - paused.received)} more since</span>`}
-      ${!paused && ring.evicted > 0 && html`<span>the last ${inFull(ring.events.length)} are kept</span>`}
+      <span>${t("{number} event", "{number} events", received)}</span>
+      <span>${t("{rate} per second", { rate: rate(counters.rate(Date.now())) })}</span>
+      ${ring.missed > 0 && html`<span class="bad">${missed}</span>`}
+      ${paused && html`<span class="warn">${more}</span>`}
+      ${
+        !paused &&
+        ring.evicted > 0 &&
+        html`<span>${t("the last {number} is kept", "the last {number} are kept", kept)}</span>`
+      }
     </p>
   `;
+}
+
+/**
+ * A count for a sentence: the number that chooses its form, and how it is shown.
+ * @param {number} count
+ */
+function numbered(count) {
+  return { count, number: inFull(count) };
 }
 
 /** @param {FiltersProps} props */
@@ -182,7 +200,7 @@ function Filters({ input, text, problem, words, setWords }) {
   return html`
     <div class="live-filters">
       <label class="field">
-        <span>Pattern</span>
+        <span>${t("Pattern")}</span>
         <input
           ref=${input}
           class="input mono"
@@ -197,16 +215,16 @@ function Filters({ input, text, problem, words, setWords }) {
         />
       </label>
       <label class="field">
-        <span>Containing</span>
+        <span>${t("Containing")}</span>
         <input
           class="input"
           type="search"
           value=${words}
-          placeholder="any text"
+          placeholder=${t("any text")}
           onInput=${(event) => setWords(event.target.value)}
         />
       </label>
-      <${Chips} label="Patterns" choices=${PRESETS} value=${text || EVERYTHING} onPick=${pick} />
+      <${Chips} label=${t("Patterns")} choices=${PRESETS} value=${text || EVERYTHING} onPick=${pick} />
     </div>
   `;
 }
@@ -215,7 +233,9 @@ function Filters({ input, text, problem, words, setWords }) {
 function PatternHelp({ problem }) {
   if (problem) return html`<p id="pattern-help" class="field-error" role="alert">${problem}</p>`;
   return html`
-    <p id="pattern-help" class="unseen">One star matches one segment of a topic; two stars match any number.</p>
+    <p id="pattern-help" class="unseen">
+      ${t("One star matches one segment of a topic; two stars match any number.")}
+    </p>
   `;
 }
 
@@ -223,12 +243,14 @@ function PatternHelp({ problem }) {
 function NoEvents({ isFiltered }) {
   if (isFiltered) {
     return html`
-      <${Empty} icon="live" title="No matching events yet">Events that match the pattern appear here as they happen.<//>
+      <${Empty} icon="live" title=${t("No matching events yet")}>
+        ${t("Events that match the pattern appear here as they happen.")}
+      <//>
     `;
   }
   return html`
-    <${Empty} icon="live" title="No events yet">
-      Events of this and other Hermes processes appear here as they happen.
+    <${Empty} icon="live" title=${t("No events yet")}>
+      ${t("Events of this and other Hermes processes appear here as they happen.")}
     <//>
   `;
 }
@@ -249,14 +271,14 @@ function Stream({ shown, shifted, stick, chosen, pick }) {
       shifted=${shifted}
       reveal=${chosen ? shown.indexOf(chosen) : -1}
       mark=${chosen?.number}
-      label="Stream of events"
+      label=${t("Stream of events")}
     />
   `;
 }
 
 /** @param {LiveKeys} view */
 function useLiveKeys({ input, shown, chosen, pick, toggle, clear }) {
-  const group = "Live";
+  const group = t("Live");
   /** @param {Event} event */
   const pause = (event) => (isWithin(event, "button:not(.event-row), a") ? false : toggle());
   /** @param {number} step */
@@ -267,11 +289,11 @@ function useLiveKeys({ input, shown, chosen, pick, toggle, clear }) {
     if (next) pick(next);
   };
   useKeys([
-    { keys: " ", label: "Pause or resume", group, run: pause },
-    { keys: "/", label: "Change the pattern", group, run: () => input.current.select() },
-    { keys: "j", label: "Next event", group, run: move(1) },
-    { keys: "k", label: "Previous event", group, run: move(-1) },
-    { keys: "Alt+c", label: "Clear the stream", group, run: clear },
+    { keys: " ", label: t("Pause or resume"), group, run: pause },
+    { keys: "/", label: t("Change the pattern"), group, run: () => input.current.select() },
+    { keys: "j", label: t("Next event"), group, run: move(1) },
+    { keys: "k", label: t("Previous event"), group, run: move(-1) },
+    { keys: "Alt+c", label: t("Clear the stream"), group, run: clear },
   ]);
 }
 

@@ -1,6 +1,7 @@
 // Settings: the typed settings, what was spent, the policy, models, tools, MCP servers, and the doctor.
 /** @import { Child, Route } from "../types/page.d.ts" */
 import { navigate } from "../app/router.js";
+import { t } from "../app/translation.js";
 import { html, useStyle } from "../app/ui.js";
 import { Agents } from "./settings/agents.js";
 import { Doctor } from "./settings/doctor.js";
@@ -16,16 +17,16 @@ import { Tabs } from "./tabs.js";
 
 /** @type {[string, string, () => Child][]} */
 const PARTS = [
-  ["general", "Settings", () => html`<${SettingsList} />`],
-  ["usage", "Usage", () => html`<${Usage} />`],
-  ["policy", "Permissions", () => html`<${Policy} />`],
-  ["models", "Models", () => html`<${Models} />`],
-  ["tools", "Tools", () => html`<${Tools} />`],
-  ["agents", "Agents", () => html`<${Agents} />`],
-  ["mcp", "MCP servers", () => html`<${Servers} />`],
-  ["platforms", "Chat apps", () => html`<${Platforms} />`],
-  ["notifications", "Notifications", () => html`<${Notifications} />`],
-  ["doctor", "Doctor", () => html`<${Doctor} />`],
+  ["general", t("Settings"), () => html`<${SettingsList} />`],
+  ["usage", t("Usage"), () => html`<${Usage} />`],
+  ["policy", t("Permissions"), () => html`<${Policy} />`],
+  ["models", t("Models"), () => html`<${Models} />`],
+  ["tools", t("Tools"), () => html`<${Tools} />`],
+  ["agents", t("Agents"), () => html`<${Agents} />`],
+  ["mcp", t("MCP servers"), () => html`<${Servers} />`],
+  ["platforms", t("Chat apps"), () => html`<${Platforms} />`],
+  ["notifications", t("Notifications"), () => html`<${Notifications} />`],
+  ["doctor", t("Doctor"), () => html`<${Doctor} />`],
 ];
 
 /** @param {{ route: Route }} props */
@@ -38,8 +39,8 @@ export default function Settings({ route }) {
     ready &&
     html`
     <div class="page settings">
-      <header class="page-head"><h1>Settings</h1></header>
-      <${Tabs} label="Settings sections" tabs=${PARTS} current=${part} onPick=${go} />
+      <header class="page-head"><h1>${t("Settings")}</h1></header>
+      <${Tabs} label=${t("Settings sections")} tabs=${PARTS} current=${part} onPick=${go} />
     </div>
   `
   );

@@ -5,6 +5,7 @@ import { Button, Empty, Loading, Problem } from "../app/parts/basics.js";
 import { confirm } from "../app/parts/dialog.js";
 import { toast, tryTo } from "../app/parts/toast.js";
 import { navigate, pathTo } from "../app/router.js";
+import { t, withElements } from "../app/translation.js";
 import { html, kept, useEffect, useRef, useState, useStyle } from "../app/ui.js";
 import { roomFor } from "./terminal/screen.js";
 import { forget, isLive } from "./terminal/screens.js";
@@ -21,7 +22,7 @@ export default function TerminalView({ route }) {
   if (!may("terminal")) return html`<${NotAllowed} />`;
   return own && base
     ? html`<${Terminals} route=${route} />`
-    : html`<${Loading} label="Terminal" />`;
+    : html`<${Loading} label=${t("Terminal")} />`;
 }
 
 /** @param {{ route: Route }} props */
@@ -77,7 +78,7 @@ function Terminals({ route }) {
   };
   if (problem?.status === 403) return html`<${NotAllowed} />`;
   if (problem) return html`<${Problem} error=${problem} retry=${load} />`;
-  if (!list) return html`<${Loading} label="Terminal" />`;
+  if (!list) return html`<${Loading} label=${t("Terminal")} />`;
   if (!list.available) return html`<${Unavailable} reason=${list.reason} />`;
   if (!list.terminals.length) return html`<${NoTerminal} open=${open} />`;
   const wanted = route.parts[0] ?? kept.get("terminal.last");
@@ -87,9 +88,9 @@ function Terminals({ route }) {
 
 function confirmEnd() {
   return confirm({
-    title: "End this terminal?",
-    text: "This ends the program in it, with everything it started.",
-    action: "End terminal",
+    title: t("End this terminal?"),
+    text: t("This ends the program in it, with everything it started."),
+    action: t("End terminal"),
     danger: true,
   });
 }
@@ -97,15 +98,15 @@ function confirmEnd() {
 /** @param {{ open: (command: Command) => void }} props */
 function NoTerminal({ open }) {
   return html`
-    <${Empty} icon="terminal" title="No terminal is open">
+    <${Empty} icon="terminal" title=${t("No terminal is open")}>
       <div class="stack">
         <p>
-          A terminal runs as you, on the machine of the dashboard. It survives a page reload, and ends after half an
-          hour without an open page.
+          ${t("A terminal runs as you, on the machine of the dashboard.")}${" "}
+          ${t("It survives a page reload, and ends after half an hour without an open page.")}
         </p>
         <div class="row terminal-choice">
-          <${Button} kind="primary" icon="chat" onClick=${() => open("hermes")}>Open Hermes<//>
-          <${Button} icon="terminal" onClick=${() => open("shell")}>Open a shell<//>
+          <${Button} kind="primary" icon="chat" onClick=${() => open("hermes")}>${t("Open Hermes")}<//>
+          <${Button} icon="terminal" onClick=${() => open("shell")}>${t("Open a shell")}<//>
         </div>
       </div>
     <//>
@@ -114,15 +115,20 @@ function NoTerminal({ open }) {
 
 /** @param {{ reason: string }} props */
 function Unavailable({ reason }) {
-  return html`<${Empty} icon="warn" title="Terminals are not available"><p role="alert">${reason}</p><//>`;
+  return html`<${Empty} icon="warn" title=${t("Terminals are not available")}><p role="alert">${reason}</p><//>`;
 }
 
 function NotAllowed() {
   return html`
-    <${Empty} icon="lock" title="This browser is not allowed to use terminals">
+    <${Empty} icon="lock" title=${t("This browser is not allowed to use terminals")}>
       <p>
-        Its link or token lacks the scope <code>terminal</code>. To get a link with all permissions, run${" "}
-        <code>hermes dashboard --link</code> on the machine where Hermes runs.
+        ${withElements(t("Its link or token lacks the scope {scope}."), { scope: html`<code>terminal</code>` })}${" "}
+        ${withElements(
+          t("To get a link with all permissions, run {command} on the machine where Hermes runs."),
+          {
+            command: html`<code>hermes dashboard --link</code>`,
+          },
+        )}
       </p>
     <//>
   `;

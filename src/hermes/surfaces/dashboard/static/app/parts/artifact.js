@@ -1,6 +1,8 @@
 // What a model wrote to be looked at: a page, a picture, a document or a diagram, with its source.
 /** @import { Child, Ref } from "../../types/page.d.ts" */
+
 import { theme } from "../theme.js";
+import { t } from "../translation.js";
 import { html, useEffect, useElement, useState, useStore, useStyle } from "../ui.js";
 import { Button } from "./basics.js";
 import { Copy } from "./copy.js";
@@ -20,7 +22,12 @@ const FILES = {
   mermaid: ["mmd", "text/plain"],
 };
 /** @type {Record<ArtifactKind, string>} */
-const WORDS = { html: "Page", svg: "Picture", markdown: "Document", mermaid: "Diagram" };
+const WORDS = {
+  html: t("Page"),
+  svg: t("Picture"),
+  markdown: t("Document"),
+  mermaid: t("Diagram"),
+};
 
 const HAS_SCRIPTS = /<script|\son\w+\s*=|javascript:/i;
 
@@ -40,14 +47,14 @@ export default function Artifact({ kind, text, name, children }) {
     <figure class="artifact">
       <figcaption>
         <span>${name || kind}</span>
-        <div class="switcher" role="group" aria-label="View">
-          <${Choice} chosen=${shown} onClick=${() => setShown(true)}>Preview<//>
-          <${Choice} chosen=${!shown} onClick=${() => setShown(false)}>Code<//>
+        <div class="switcher" role="group" aria-label=${t("View")}>
+          <${Choice} chosen=${shown} onClick=${() => setShown(true)}>${t("Preview")}<//>
+          <${Choice} chosen=${!shown} onClick=${() => setShown(false)}>${t("Code")}<//>
         </div>
-        <${Copy} text=${text} label="Copy code" />
-        <${Button} kind="quiet" class="copy" icon="download" label="Download"
+        <${Copy} text=${text} label=${t("Copy code")} />
+        <${Button} kind="quiet" class="copy" icon="download" label=${t("Download")}
           onClick=${() => save(preview)} />
-        <${Button} kind="quiet" class="copy" icon="expand" label="Full screen" onClick=${() => setFull(true)} />
+        <${Button} kind="quiet" class="copy" icon="expand" label=${t("Full screen")} onClick=${() => setFull(true)} />
       </figcaption>
       ${shown && !full ? html`<${Preview} ...${preview} />` : children}
       ${
@@ -103,12 +110,15 @@ function Page({ text, name }) {
 /** @param {{ onRun: () => void }} props */
 function ScriptsOff({ onRun }) {
   if (!canRunScripts()) {
-    return html`<p class="artifact-scripts">Scripts are off, because this browser can't keep them off the network.</p>`;
+    return html`<p class="artifact-scripts">
+      ${t("Scripts are off, because this browser can't keep them off the network.")}</p>`;
   }
   return html`
     <div class="artifact-scripts">
-      <p>Scripts are off. Run them only if you trust this page: they could leak what is in it or what you type.</p>
-      <${Button} onClick=${onRun}>Run scripts<//>
+      <p>
+        ${t("Scripts are off. Run them only if you trust this page: they could leak what is in it or what you type.")}
+      </p>
+      <${Button} onClick=${onRun}>${t("Run scripts")}<//>
     </div>
   `;
 }
@@ -120,7 +130,7 @@ function PageFrame({ text, name, running }) {
     if (running) openSandbox(frame.current, { html: text });
     else showStill(frame.current, text);
   }, []);
-  return html`<iframe ref=${frame} class="artifact-frame" title=${`Preview: ${name}`} />`;
+  return html`<iframe ref=${frame} class="artifact-frame" title=${t("Preview: {name}", { name })} />`;
 }
 
 /** @param {{ text: string }} props */
@@ -143,14 +153,16 @@ function Diagram({ text }) {
   }, [text, isDark]);
   if (found.problem)
     return html`
-      <p class="artifact-problem">This diagram can't be drawn: ${found.problem}</p>
-      <pre class="artifact-source" tabindex="0" aria-label="Source of the diagram">${text}</pre>
+      <p class="artifact-problem">
+        ${t("This diagram can't be drawn: {problem}", { problem: found.problem })}</p>
+      <pre class="artifact-source" tabindex="0" aria-label=${t("Source of the diagram")}>${text}</pre>
     `;
-  if (!found.svg) return html`<p class="artifact-wait" role="status">Drawing the diagram</p>`;
+  if (!found.svg)
+    return html`<p class="artifact-wait" role="status">${t("Drawing the diagram")}</p>`;
   return html`
     <div class="artifact-picture">
       <img src=${pictureAddress(found.svg)} width=${found.width || undefined} height=${found.height || undefined}
-        alt=${`Diagram: ${text.trim().slice(0, 300)}`} />
+        alt=${t("Diagram: {text}", { text: text.trim().slice(0, 300) })} />
     </div>
   `;
 }

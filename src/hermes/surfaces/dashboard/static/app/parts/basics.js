@@ -1,6 +1,8 @@
 // Basic components: icons, buttons, empty states, times.
 /** @import { Child, Failure } from "../../types/page.d.ts" */
+
 import { shown } from "../keys.js";
+import { t } from "../translation.js";
 import { html, Store, useStore } from "../ui.js";
 import { absolute, ago } from "./format.js";
 import { ICONS } from "./icons.js";
@@ -97,7 +99,7 @@ export function Empty({ icon = "info", title, children }) {
  * A loading indicator.
  * @param {{ label?: string }} props
  */
-export function Loading({ label = "Loading" }) {
+export function Loading({ label = t("Loading") }) {
   return html`
     <div class="loading" role="status">
       <span class="spinner" aria-hidden="true" />
@@ -118,7 +120,7 @@ export function Problem({ error, retry }) {
         <strong><${Words} text=${error.message} /></strong>
         ${error.hint && html`<div><${Words} text=${error.hint} /></div>`}
       </div>
-      ${retry && html`<${Button} icon="retry" onClick=${retry}>Try again<//>`}
+      ${retry && html`<${Button} icon="retry" onClick=${retry}>${t("Try again")}<//>`}
     </div>
   `;
 }

@@ -1,8 +1,8 @@
 // A code block: its language, a copy button, and folding of long blocks. What can be looked at gets a preview.
+import { t } from "../translation.js";
 import { html, useEffect, useMemo, useState } from "../ui.js";
 import { Button } from "./basics.js";
 import { Copy } from "./copy.js";
-import { plural } from "./format.js";
 import { Highlighted, languageOf } from "./highlight.js";
 
 const FOLD_LINES = 60; // lines from which a block is folded
@@ -64,17 +64,17 @@ export function Code({ text, language = "", name = "", open = false }) {
   const code = html`
     <figure class="code">
       <figcaption>
-        <span>${name || language || "text"}</span>
-        <${Copy} text=${text} label="Copy code" />
+        <span>${name || language || t("text")}</span>
+        <${Copy} text=${text} label=${t("Copy code")} />
       </figcaption>
-      <pre tabindex="0" aria-label=${`Code ${name || language}`.trim()}>
+      <pre tabindex="0" aria-label=${t("Code {name}", { name: name || language }).trim()}>
         <code><${Highlighted} text=${shown} language=${languageOf(language)} /></code>
       </pre>
       ${
         folded &&
         html`
         <${Button} kind="quiet" class="unfold" icon="down" onClick=${() => setWhole(true)}>
-          Show all ${plural(lines.length, "line")}
+          ${t("Show all {count} line", "Show all {count} lines", { count: lines.length })}
         <//>
       `
       }

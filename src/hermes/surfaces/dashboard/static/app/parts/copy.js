@@ -1,4 +1,5 @@
 // Copies text, even if the page is not served over a secure connection.
+import { t } from "../translation.js";
 import { html, useState } from "../ui.js";
 import { Button } from "./basics.js";
 import { toast } from "./toast.js";
@@ -29,14 +30,14 @@ function copyBySelection(text) {
  * A button that copies; it says so for a moment.
  * @param {{ text: string | (() => string), label?: string }} props
  */
-export function Copy({ text, label = "Copy" }) {
+export function Copy({ text, label = t("Copy") }) {
   const [done, setDone] = useState(false);
   const run = async () => {
     const isCopied = await copy(typeof text === "function" ? text() : text);
-    if (!isCopied) return toast("The browser did not allow copying.", "bad");
+    if (!isCopied) return toast(t("The browser did not allow copying."), "bad");
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };
-  const [icon, name] = done ? ["check", "Copied"] : ["copy", label];
+  const [icon, name] = done ? ["check", t("Copied")] : ["copy", label];
   return html`<${Button} kind="quiet" class="copy" icon=${icon} label=${name} onClick=${run} />`;
 }

@@ -1,4 +1,5 @@
 // Diagrams: Mermaid draws them in a sandboxed frame, and the page shows the result as a picture.
+import { t } from "../translation.js";
 import { fileAddress } from "../ui.js";
 import { openSandbox } from "./sandbox.js";
 
@@ -21,7 +22,7 @@ let last = 0;
 /** @param {string} address */
 async function textAt(address) {
   const answer = await fetch(address);
-  if (!answer.ok) throw new Error(`${address} is not there.`);
+  if (!answer.ok) throw new Error(t("{address} is not there.", { address }));
   return answer.text();
 }
 
@@ -30,7 +31,7 @@ async function openHost() {
   const files = [LIBRARY, fileAddress("app/diagram_frame.js")];
   const scripts = await Promise.all(files.map(textAt));
   const frame = document.createElement("iframe");
-  frame.title = "Diagrams";
+  frame.title = t("Diagrams");
   frame.tabIndex = -1;
   frame.setAttribute("aria-hidden", "true");
   // Out of sight, but with a size: without one, Mermaid could not measure text.
@@ -50,7 +51,7 @@ async function openHost() {
 function reasonOf(text) {
   const where = text.split("\n")[0].replace(/[:.]\s*$/, "");
   const got = /, got '(.+)'/.exec(text)?.[1];
-  return `${where}${got ? `, unexpected ${got}` : ""}.`.slice(0, 200);
+  return (got ? t("{where}, unexpected {got}.", { where, got }) : `${where}.`).slice(0, 200);
 }
 
 /**
@@ -83,7 +84,7 @@ async function request(text, isDark) {
       const timer = setTimeout(() => {
         if (host === mine) host = null;
         frame.remove(); // it may be busy for good; the next diagram gets another frame
-        reject(new Error("Drawing took too long."));
+        reject(new Error(t("Drawing took too long.")));
       }, TIMEOUT_MS);
       waiting.set(id, (answer) => {
         clearTimeout(timer);

@@ -1,5 +1,6 @@
 // Dialogs: the browser's own, so focus stays inside, Esc closes, and what is behind is out of reach.
 /** @import { Child, FieldEvent, Ref } from "../../types/page.d.ts" */
+import { t } from "../translation.js";
 import { html, Store, useElement, useLayoutEffect, useState, useStore } from "../ui.js";
 import { Button } from "./basics.js";
 
@@ -47,7 +48,7 @@ export function Dialog({ title, onClose, children, actions, class: more = "", pl
   const framed = html`
     <header>
       <h2>${title}</h2>
-      <${Button} kind="quiet" icon="close" label="Close" onClick=${onClose} />
+      <${Button} kind="quiet" icon="close" label=${t("Close")} onClick=${onClose} />
     </header>
     <div class="dialog-body">${children}</div>
     ${actions && html`<footer>${actions}</footer>`}
@@ -66,7 +67,7 @@ const asked = new Store(/** @type {Question | null} */ (null));
  * @param {{ title: string, text?: string, action?: string, danger?: boolean }} question
  * @returns {Promise<boolean>}
  */
-export function confirm({ title, text = "", action = "Yes", danger = false }) {
+export function confirm({ title, text = "", action = t("Yes"), danger = false }) {
   return new Promise((resolve) =>
     asked.set({
       title,
@@ -83,7 +84,7 @@ export function confirm({ title, text = "", action = "Yes", danger = false }) {
  * @param {{ title: string, label?: string, value?: string, action?: string, text?: string }} question
  * @returns {Promise<string | null>}
  */
-export function ask({ title, label = title, value = "", action = "Save", text = "" }) {
+export function ask({ title, label = title, value = "", action = t("Save"), text = "" }) {
   return new Promise((resolve) =>
     asked.set({
       title,
@@ -126,7 +127,7 @@ function Question({ title, text, label, value, action, danger, input, resolve })
         ${text && html`<p>${text}</p>`}
         ${input && html`<input class="input" aria-label=${label} value=${words} autofocus onInput=${onInput} />`}
         <div class="row end">
-          <${Button} kind="quiet" autofocus=${danger} onClick=${cancel}>Cancel<//>
+          <${Button} kind="quiet" autofocus=${danger} onClick=${cancel}>${t("Cancel")}<//>
           <button type="submit" class=${`button ${danger ? "danger" : "primary"}`} autofocus=${!input && !danger}>
             ${action}
           </button>

@@ -1,8 +1,8 @@
 // A unified diff as rows. Lines are text, coloured by the language of their file; nothing in them is markup.
 /** @import { Child } from "../../types/page.d.ts" */
+import { t } from "../translation.js";
 import { html, useMemo, useState } from "../ui.js";
 import { Button } from "./basics.js";
-import { plural } from "./format.js";
 import { highlightedLines, languageOfFile, useLanguages } from "./highlight.js";
 
 const MOST_LINES = 400; // lines shown at first
@@ -86,13 +86,13 @@ function colouredRows(rows, languages) {
 /** @type {Record<string, string>} */
 const SIGN = { add: "+", del: "−" };
 /** @type {Record<string, string>} */
-const SPOKEN = { add: "added", del: "removed" };
+const SPOKEN = { add: t("added"), del: t("removed") };
 
 /**
  * A unified diff. `path` is the name of the file where the diff itself does not have it.
  * @param {{ text: string, label?: string, path?: string }} props
  */
-export function Diff({ text, label = "Changes", path = "" }) {
+export function Diff({ text, label = t("Changes"), path = "" }) {
   const [whole, setWhole] = useState(false);
   const rows = useMemo(() => readDiff(text), [text]);
   const shown = useMemo(() => (whole ? rows : rows.slice(0, MOST_LINES)), [rows, whole]);
@@ -100,7 +100,11 @@ export function Diff({ text, label = "Changes", path = "" }) {
   const coloured = useColours(shown, languages);
   const added = rows.filter((row) => row.kind === "add").length;
   const removed = rows.filter((row) => row.kind === "del").length;
-  const spoken = `${label}: ${plural(added, "line")} added, ${removed} removed`;
+  const spoken = t(
+    "{label}: {count} line added, {removed} removed",
+    "{label}: {count} lines added, {removed} removed",
+    { label, count: added, removed },
+  );
   return html`
     <figure class="diff">
       <figcaption>
@@ -116,7 +120,7 @@ export function Diff({ text, label = "Changes", path = "" }) {
         shown.length < rows.length &&
         html`
         <${Button} kind="quiet" class="unfold" icon="down" onClick=${() => setWhole(true)}>
-          Show all ${rows.length} lines
+          ${t("Show all {count} line", "Show all {count} lines", { count: rows.length })}
         <//>
       `
       }

@@ -1,5 +1,6 @@
 // Formulas: Temml writes them as MathML, which the browser lays out. It is loaded with the first formula.
 /** @import { Ref } from "../../types/page.d.ts" */
+import { t } from "../translation.js";
 import { html, useEffect, useElement, useLayoutEffect, useState, useStyle } from "../ui.js";
 
 const HOME = "/static/vendor/temml-0.13.5";
@@ -45,7 +46,7 @@ export function Formula({ text, display = false }) {
     if (!engine)
       load().then(
         (one) => setEngine(() => one),
-        () => setProblem("The formula could not be laid out: its library did not load."),
+        () => setProblem(t("The formula could not be laid out: its library did not load.")),
       );
   }, []);
   useLayoutEffect(() => {
@@ -72,5 +73,5 @@ export function Formula({ text, display = false }) {
 function reasonOf(error) {
   const text = error instanceof Error ? error.message : String(error);
   const reason = text.replace(/^(?:ParseError|Temml parse error):\s*/i, "").split("\n")[0];
-  return `This formula can't be read: ${reason.trim().slice(0, 160)}`;
+  return t("This formula can't be read: {reason}", { reason: reason.trim().slice(0, 160) });
 }

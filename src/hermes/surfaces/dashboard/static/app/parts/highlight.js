@@ -5,10 +5,10 @@ import { html, useEffect, useState } from "../ui.js";
 const HOME = "/static/vendor/highlightjs-cdn-assets-11.12.0";
 const LONGEST_CHARS = 60_000; // characters that are highlighted
 const LANGUAGES = new Set(
-  (
-    "bash c cpp csharp css diff dockerfile go ini java javascript json kotlin lua makefile markdown nix php " +
-    "powershell python ruby rust shell sql swift typescript xml yaml"
-  ).split(" "),
+  [
+    "bash c cpp csharp css diff dockerfile go ini java javascript json kotlin lua makefile", // not translated
+    "markdown nix php powershell python ruby rust shell sql swift typescript xml yaml", // not translated
+  ].flatMap((names) => names.split(" ")),
 );
 /** @type {Record<string, string>} */
 const ALIASES = {

@@ -2,6 +2,7 @@
 /** @import { Child } from "../../types/page.d.ts" */
 
 import { Lexer, Marked } from "/static/vendor/marked-18.2.0/marked.js";
+import { t } from "../translation.js";
 import { html, useMemo, useRef, useState } from "../ui.js";
 import { Code } from "./code.js";
 import { Distant } from "./distant.js";
@@ -158,7 +159,7 @@ function picture({ href, text }, key) {
  * @param {number} [key]
  */
 function checkbox(checked, key) {
-  const label = checked ? "done" : "to do";
+  const label = checked ? t("done") : t("to do");
   return html`<input key=${key} type="checkbox" disabled checked=${checked} aria-label=${label} />`;
 }
 
@@ -257,7 +258,7 @@ function table(token, key) {
       return html`<${kind} key=${index} dir="auto" class=${align ? `align-${align}` : ""}>${inline(one.tokens)}<//>`;
     };
   return html`
-    <div key=${key} class="md-table" tabindex="0" role="region" aria-label="Table">
+    <div key=${key} class="md-table" tabindex="0" role="region" aria-label=${t("Table")}>
       <table dir=${directionOf(token.raw)}>
         <thead>
           <tr>${token.header.map(cell("th"))}</tr>
@@ -286,7 +287,7 @@ function FootnoteMark({ label }) {
   const go = (/** @type {Event} */ event) =>
     follow(event, `.footnote[data-label="${CSS.escape(label)}"]`);
   return html`
-    <sup><button type="button" class="footnote-mark" data-label=${label} aria-label=${`Footnote ${label}`}
+    <sup><button type="button" class="footnote-mark" data-label=${label} aria-label=${t("Footnote {label}", { label })}
       onClick=${go}>${label}</button></sup>
   `;
 }
@@ -296,8 +297,8 @@ function Footnote({ label, children }) {
   const back = (/** @type {Event} */ event) =>
     follow(event, `.footnote-mark[data-label="${CSS.escape(label)}"]`);
   return html`
-    <div class="footnote" role="note" aria-label=${`Footnote ${label}`} data-label=${label} tabindex="-1">
-      <button type="button" class="footnote-back" aria-label=${`Back to the mark of footnote ${label}`}
+    <div class="footnote" role="note" aria-label=${t("Footnote {label}", { label })} data-label=${label} tabindex="-1">
+      <button type="button" class="footnote-back" aria-label=${t("Back to the mark of footnote {label}", { label })}
         onClick=${back}>${label}</button>
       <div>${children}</div>
     </div>

@@ -1,7 +1,8 @@
 // Frames for what a model wrote: one that runs nothing, and one that runs scripts.
 
 const STILL_POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; media-src data: blob:; font-src data:; " +
+  "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; " + // not translated
+  "media-src data: blob:; font-src data:; " + // not translated
   "base-uri 'none'; form-action 'none'";
 const STILL_HEAD = `<!doctype html><meta charset="utf-8"><meta http-equiv="x-dns-prefetch-control" content="off">
 <meta http-equiv="Content-Security-Policy" content="${STILL_POLICY}">`;

@@ -1,5 +1,7 @@
 // Short messages at the edge of the page. Errors stay until they are dismissed.
+
 import { errorText } from "../api.js";
+import { t } from "../translation.js";
 import { html, Store, useStore } from "../ui.js";
 import { Button, Icon } from "./basics.js";
 
@@ -48,7 +50,7 @@ function Toast({ one }) {
       <${Icon} name=${ICON[one.kind] ?? "info"} />
       <span>${one.text}</span>
       ${one.action && html`<${Button} kind="quiet" onClick=${act}>${one.action.label}<//>`}
-      <${Button} kind="quiet" icon="close" label="Dismiss" onClick=${() => dismiss(one)} />
+      <${Button} kind="quiet" icon="close" label=${t("Dismiss")} onClick=${() => dismiss(one)} />
     </div>
   `;
 }

@@ -1,12 +1,14 @@
 // A tool call as a card: a one-line summary, its state, and inside its arguments and output.
 /** @import { Child, Ref, ToolCall } from "../../types/page.d.ts" */
+import { t } from "../translation.js";
 import { html, useEffect, useElement, useState } from "../ui.js";
 import { Ansi } from "./ansi.js";
 import { Icon } from "./basics.js";
+import { argumentsOf } from "./call_arguments.js";
 import { Code } from "./code.js";
 import { Copy } from "./copy.js";
 import { Diff } from "./diff.js";
-import { duration } from "./format.js";
+import { duration, inFull } from "./format.js";
 import { languageOfFile } from "./highlight.js";
 
 /** @type {Record<string, string>} */
@@ -35,29 +37,15 @@ const ICON = {
 const BULKY = new Set(["content", "old_text", "new_text", "items", "patch", "code"]);
 /** @type {Record<string, [string, string]>} */
 const STATE = {
-  planned: ["clock", "planned"],
-  waiting: ["bell", "waiting for you"],
-  running: ["", "running"],
-  done: ["check", "done"],
-  failed: ["warn", "failed"],
-  unknown: ["question", "outcome unknown"],
+  planned: ["clock", t("planned")],
+  waiting: ["bell", t("waiting for you")],
+  running: ["", t("running")],
+  done: ["check", t("done")],
+  failed: ["warn", t("failed")],
+  unknown: ["question", t("outcome unknown")],
 };
 const TAIL_CHARS = 20_000; // characters of output that are shown
 const LINES = 12;
-
-/**
- * Arguments of a call: the object, or null when they are not JSON.
- * @param {string} text
- * @returns {Record<string, any> | null}
- */
-export function argumentsOf(text) {
-  try {
-    const value = JSON.parse(text || "{}");
-    return value && typeof value === "object" && !Array.isArray(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
 
 const PATCHED = /^(?:\*\*\* (?:Add|Update|Delete) File:|\+\+\+ (?:b\/)?)\s*(\S.*?)\s*$/gm;
 
@@ -129,8 +117,9 @@ export function diffOf(name, text) {
 export function CallInput({ name, text }) {
   const values = argumentsOf(text);
   const diff = diffOf(name, text);
-  if (!values) return html`<${Code} text=${text ?? ""} name="arguments as the model wrote them" />`;
-  if (diff) return html`<${Diff} text=${diff} label=${values.path ?? "Patch"} />`;
+  if (!values)
+    return html`<${Code} text=${text ?? ""} name=${t("arguments as the model wrote them")} />`;
+  if (diff) return html`<${Diff} text=${diff} label=${values.path ?? t("Patch")} />`;
   const rest = Object.entries(values).filter(([key]) => !["command", "code", "cmd"].includes(key));
   const command = values.command ?? values.cmd;
   /** @param {[string, unknown]} fact */
@@ -140,7 +129,7 @@ export function CallInput({ name, text }) {
   `;
   return html`
     <div class="stack tight">
-      ${typeof command === "string" && html`<${Code} text=${command} language="bash" name="command" />`}
+      ${typeof command === "string" && html`<${Code} text=${command} language="bash" name=${t("command")} />`}
       ${typeof values.code === "string" && html`<${Code} text=${values.code} language="python" name="python" />`}
       ${rest.length > 0 && html`<dl class="facts">${rest.map(fact)}</dl>`}
     </div>
@@ -158,7 +147,7 @@ export function ToolCard({ call, children, open = false, pictures = null }) {
   const output = call.text || call.output || "";
   const isUnfinished = call.status === "running" || call.status === "waiting";
   return html`
-    <section class=${`tool ${call.status}`} aria-label=${`Tool ${call.name}: ${words}`}>
+    <section class=${`tool ${call.status}`} aria-label=${t("Tool {name}: {state}", { name: call.name, state: words })}>
       <${ToolHead} call=${call} shown=${shown} onClick=${() => setShown(!shown)} />
       ${
         shown &&
@@ -235,16 +224,18 @@ function Output({ text, name, call, live = false }) {
   return html`
     <figure class="output">
       <figcaption>
-        <span>output</span>
-        <${Copy} text=${text} label="Copy output" />
+        <span>${t("output")}</span>
+        <${Copy} text=${text} label=${t("Copy output")} />
       </figcaption>
       ${
         cut &&
         html`
-        <p class="muted">Showing the last ${TAIL_CHARS.toLocaleString()} characters. Copying includes all of them.</p>
+        <p class="muted">${t("Showing the last {count} characters. Copying includes all of them.", {
+          count: inFull(TAIL_CHARS),
+        })}</p>
       `
       }
-      <pre ref=${box} tabindex="0" aria-label=${`Output of ${name}`}>
+      <pre ref=${box} tabindex="0" aria-label=${t("Output of {name}", { name })}>
         <${Ansi} text=${cut ? text.slice(-TAIL_CHARS) : text} />
       </pre>
     </figure>

@@ -1,9 +1,11 @@
 // A card in its column. All cards have the same height, so that long columns draw only what is visible.
 /** @import { ListedCard } from "../../types/page.d.ts" */
+
 import { may } from "../../app/api.js";
 import { Button, Icon, Tag } from "../../app/parts/basics.js";
 import { duration, money } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { ASKING, readable } from "./labels.js";
 import { DRAGGED } from "./moving.js";
@@ -48,7 +50,7 @@ export function BoardCard({ card, titles, onMove }) {
             ${
               card.priority !== 0 &&
               html`<${Tag} class=${`tag fixed ${card.priority > 0 ? "accent" : ""}`}
-                title="Priority">P${card.priority}<//>`
+                title=${t("Priority")}>P${card.priority}<//>`
             }
             ${labels.map(
               (label) => html`<${Tag} key=${label} title=${label}
@@ -64,20 +66,36 @@ export function BoardCard({ card, titles, onMove }) {
         ${
           card.why === ASKING &&
           card.session &&
-          html`<a class="board-answer small" draggable=${false} href=${linkTo("chat", card.session)}>Answer</a>`
+          html`<a class="board-answer small" draggable=${false} href=${linkTo("chat", card.session)}>${t("Answer")}</a>`
         }
         <div class="board-card-foot">
           <span class="board-who">${card.assignee}</span>
           ${card.status === "running" && card.since > 0 && html`<${Spent} card=${card} />`}
           <span class="spring" />
-          ${card.failures > 0 && html`<${Fact} icon="warn" number=${card.failures} label="bad runs in a row" />`}
-          ${card.parents.length > 0 && html`<${Fact} icon="link" number=${card.parents.length} label="parents" />`}
-          ${card.comments > 0 && html`<${Fact} icon="chat" number=${card.comments} label="comments" />`}
-          ${card.attachments > 0 && html`<${Fact} icon="attach" number=${card.attachments} label="files" />`}
+          ${
+            card.failures > 0 &&
+            html`<${Fact} icon="warn" number=${card.failures}
+              label=${t("bad run in a row", "bad runs in a row", { count: card.failures })} />`
+          }
+          ${
+            card.parents.length > 0 &&
+            html`<${Fact} icon="link" number=${card.parents.length}
+              label=${t("parent", "parents", { count: card.parents.length })} />`
+          }
+          ${
+            card.comments > 0 &&
+            html`<${Fact} icon="chat" number=${card.comments}
+              label=${t("comment", "comments", { count: card.comments })} />`
+          }
+          ${
+            card.attachments > 0 &&
+            html`<${Fact} icon="attach" number=${card.attachments}
+              label=${t("file", "files", { count: card.attachments })} />`
+          }
           ${
             movable &&
-            html`<${Button} kind="quiet" class="board-move" icon="more" label=${`Move ${card.title}`}
-            title="Move (m)" onClick=${() => onMove(card)} />`
+            html`<${Button} kind="quiet" class="board-move" icon="more" label=${t("Move {card}", { card: card.title })}
+            title=${t("Move (m)")} onClick=${() => onMove(card)} />`
           }
         </div>
       </article>

@@ -1,9 +1,11 @@
 // What can be done with a card, by its status.
 /** @import { CardDetails, CardStatus, FieldEvent } from "../../types/page.d.ts" */
 /** @import { Act } from "./drawer.js" */
+
 import { api } from "../../app/api.js";
 import { Button } from "../../app/parts/basics.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
+import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { Options } from "../inputs.js";
 import { COLUMNS } from "./labels.js";
@@ -41,12 +43,12 @@ export function CardActions({ details, act }) {
   };
   const choices = COLUMNS.filter(([name]) => name !== "running" || card.status === "running");
   return html`
-    <div class="board-actions" role="group" aria-label="Actions">
+    <div class="board-actions" role="group" aria-label=${t("Actions")}>
       ${actionsOf(details).map(
         (action) => html`<${Button} key=${action.name} icon=${action.icon} kind=${action.kind ?? ""}
         busy=${busy === action.name} disabled=${busy !== ""} onClick=${() => start(action)}>${action.name}<//>`,
       )}
-      <label class="board-move-to"><span>Move to</span>
+      <label class="board-move-to"><span>${t("Move to")}</span>
         <select class="input" value=${card.status}
           onChange=${(/** @type {FieldEvent} */ event) => moveTo(/** @type {CardStatus} */ (event.target.value))}>
           <${Options} choices=${choices} value=${card.status} />
@@ -68,71 +70,71 @@ function actionsOf({ card }) {
   /** @type {(CardAction | false)[]} */
   const all = [
     status === "running" && {
-      name: "Stop",
+      name: t("Stop"),
       icon: "stop",
       run: () => api.post("/api/commands/kanban.stop", { card: id }),
     },
     status === "review" && {
-      name: "Request changes",
+      name: t("Request changes"),
       icon: "undo",
       run: () =>
-        withWords("What should be changed?", "Send back", (reason) =>
+        withWords(t("What should be changed?"), t("Send back"), (reason) =>
           api.post("/api/commands/kanban.request-changes", { card: id, reason }),
         ),
     },
     status === "blocked" && {
-      name: "Unblock",
+      name: t("Unblock"),
       icon: "play",
       run: () =>
         withWords(
-          "Unblock",
-          "Unblock",
+          t("Unblock"),
+          t("Unblock"),
           (comment) => api.post("/api/commands/kanban.unblock", { card: id, comment }),
-          "What should the worker know? You can leave it empty.",
+          t("What should the worker know? You can leave it empty."),
         ),
     },
-    canStart(card) && { name: "Run now", icon: "bolt", run: () => runNow(card) },
+    canStart(card) && { name: t("Run now"), icon: "bolt", run: () => runNow(card) },
     !over && {
-      name: "Complete",
+      name: t("Complete"),
       icon: "check",
       run: () =>
         withWords(
-          "Complete",
-          "Complete",
+          t("Complete"),
+          t("Complete"),
           (summary) => api.post("/api/commands/kanban.complete", { card: id, summary }),
-          "What was done? You can leave it empty.",
+          t("What was done? You can leave it empty."),
         ),
     },
     !over &&
       status !== "review" && {
-        name: "Request review",
+        name: t("Request review"),
         icon: "eye",
         run: () =>
-          withWords("What should be reviewed?", "Request review", (summary) =>
+          withWords(t("What should be reviewed?"), t("Request review"), (summary) =>
             api.post("/api/commands/kanban.request-review", { card: id, summary }),
           ),
       },
     !over &&
       status !== "blocked" && {
-        name: "Block",
+        name: t("Block"),
         icon: "pause",
         run: () =>
-          withWords("Why is it blocked?", "Block", (reason) =>
+          withWords(t("Why is it blocked?"), t("Block"), (reason) =>
             api.post("/api/commands/kanban.block", { card: id, reason }),
           ),
       },
     waits && {
-      name: "Specify",
+      name: t("Specify"),
       icon: "thought",
       run: () => api.post("/api/commands/kanban.specify", { card: id }),
     },
     waits && {
-      name: "Decompose",
+      name: t("Decompose"),
       icon: "branch",
       run: () => api.post("/api/commands/kanban.decompose", { card: id }),
     },
     status !== "archived" && {
-      name: "Archive",
+      name: t("Archive"),
       icon: "folder",
       kind: "danger",
       run: () => archive(card.title, id),
@@ -167,9 +169,9 @@ async function runNow(card) {
  */
 async function archive(title, card) {
   const sure = await confirm({
-    title: `Archive “${title}”?`,
-    text: "Cards that wait for this one no longer wait. You can find this card under Archived.",
-    action: "Archive card",
+    title: t("Archive “{card}”?", { card: title }),
+    text: t("Cards that wait for this one no longer wait. You can find this card under Archived."),
+    action: t("Archive card"),
     danger: true,
   });
   if (sure) await api.post("/api/commands/kanban.archive", { card });

@@ -1,10 +1,12 @@
 // The fields of a card that can be changed in its drawer. Each is saved by itself.
 /** @import { CardDetails, Child, FieldEvent, RequestBody } from "../../types/page.d.ts" */
 /** @import { Act } from "./drawer.js" */
+
 import { api, may } from "../../app/api.js";
 import { Button, Time } from "../../app/parts/basics.js";
 import { duration } from "../../app/parts/format.js";
 import { Markdown } from "../../app/parts/markdown.js";
+import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { Options } from "../inputs.js";
 import { useLoaded } from "../loading.js";
@@ -39,20 +41,20 @@ export function CardFields({ details, act }) {
       api.post("/api/commands/kanban.assign", { card: card.id, agent: event.target.value }),
     );
   return html`
-    <section class="stack tight" aria-label="Card">
-      <${TextField} label="Title" value=${card.title} readOnly=${readOnly}
+    <section class="stack tight" aria-label=${t("Card")}>
+      <${TextField} label=${t("Title")} value=${card.title} readOnly=${readOnly}
         onSave=${(/** @type {string} */ title) => save({ title })} />
       <${Body} text=${card.body} readOnly=${readOnly} onSave=${(/** @type {string} */ body) => save({ body })} />
       <div class="board-fields">
-        <label class="field"><span>Assignee</span>
+        <label class="field"><span>${t("Assignee")}</span>
           <select class="input" value=${assignee} disabled=${readOnly} onChange=${assign}>
             <${Options} choices=${names.map((name) => [name, name])} value=${assignee} /></select></label>
-        <${TextField} label="Priority" type="number" value=${String(card.priority)} readOnly=${readOnly}
+        <${TextField} label=${t("Priority")} type="number" value=${String(card.priority)} readOnly=${readOnly}
           onSave=${(/** @type {string} */ text) => save({ priority: Number(text) })} />
-        <${TextField} label="Labels" value=${card.labels.join(", ")} readOnly=${readOnly}
-          placeholder="words, separated by commas" onSave=${(/** @type {string} */ labels) => save({ labels })} />
-        <${TextField} label="Not before" value=${card.schedule} readOnly=${readOnly}
-          placeholder="such as tomorrow at 9" onSave=${(/** @type {string} */ at) => save({ at })} />
+        <${TextField} label=${t("Labels")} value=${card.labels.join(", ")} readOnly=${readOnly}
+          placeholder=${t("words, separated by commas")} onSave=${(/** @type {string} */ labels) => save({ labels })} />
+        <${TextField} label=${t("Not before")} value=${card.schedule} readOnly=${readOnly}
+          placeholder=${t("such as tomorrow at 9")} onSave=${(/** @type {string} */ at) => save({ at })} />
       </div>
       <${MoreFacts} card=${card} />
     </section>
@@ -100,14 +102,22 @@ function Body({ text, readOnly, onSave }) {
     if (draft === text || (await onSave(draft ?? ""))) setDraft(null);
   };
   if (draft === null)
-    return html`<div class="field"><span>Details</span>
-      <div class="board-body">${text ? html`<${Markdown} text=${text} />` : html`<p class="muted">No details yet.</p>`}
-        ${!readOnly && html`<${Button} icon="edit" onClick=${() => setDraft(text)}>Edit details<//>`}</div></div>`;
+    return html`<div class="field"><span>${t("Details")}</span>
+      <div class="board-body">${
+        text
+          ? html`<${Markdown} text=${text} />`
+          : html`<p
+        class="muted">${t("No details yet.")}</p>`
+      }
+        ${
+          !readOnly &&
+          html`<${Button} icon="edit" onClick=${() => setDraft(text)}>${t("Edit details")}<//>`
+        }</div></div>`;
   return html`<div class="stack tight">
-    <label class="field"><span>Details</span><textarea class="input" rows="8" value=${draft} autofocus
+    <label class="field"><span>${t("Details")}</span><textarea class="input" rows="8" value=${draft} autofocus
       onInput=${(/** @type {FieldEvent} */ event) => setDraft(event.target.value)}></textarea></label>
-    <div class="row end"><${Button} kind="quiet" onClick=${() => setDraft(null)}>Cancel<//>
-      <${Button} kind="primary" onClick=${save}>Save details<//></div>
+    <div class="row end"><${Button} kind="quiet" onClick=${() => setDraft(null)}>${t("Cancel")}<//>
+      <${Button} kind="primary" onClick=${save}>${t("Save details")}<//></div>
   </div>`;
 }
 
@@ -115,15 +125,18 @@ function Body({ text, readOnly, onSave }) {
 function MoreFacts({ card }) {
   /** @type {[string, Child][]} */
   const facts = [
-    ["Workspace", card.workspace || "as the board says"],
-    ["Branch", card.branch],
-    ["Model", card.model],
-    ["Budget", card.budget],
-    ["Time limit", card.time_limit ? duration(card.time_limit) : ""],
-    ["Bad runs", card.retries ? `blocked after ${card.retries} in a row` : ""],
-    ["Starts", card.due ? html`<${Time} at=${card.due} />` : ""],
-    ["Reviewer", card.reviewer],
-    ["Tenant", card.tenant],
+    [t("Workspace"), card.workspace || t("as the board says")],
+    [t("Branch"), card.branch],
+    [t("Model"), card.model],
+    [t("Budget"), card.budget],
+    [t("Time limit"), card.time_limit ? duration(card.time_limit) : ""],
+    [
+      t("Bad runs"),
+      card.retries ? t("blocked after {number} in a row", { number: card.retries }) : "",
+    ],
+    [t("Starts"), card.due ? html`<${Time} at=${card.due} />` : ""],
+    [t("Reviewer"), card.reviewer],
+    [t("Tenant"), card.tenant],
   ];
   return html`<dl class="facts">${facts
     .filter(([, value]) => value)

@@ -1,8 +1,10 @@
 // The form that makes a card.
 /** @import { BoardColumns, Failure, FieldEvent, RequestBody } from "../../types/page.d.ts" */
+
 import { api, asFailure } from "../../app/api.js";
 import { Button } from "../../app/parts/basics.js";
 import { Dialog } from "../../app/parts/dialog.js";
+import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { FieldError, Options } from "../inputs.js";
 import { useLoaded } from "../loading.js";
@@ -25,15 +27,15 @@ const EMPTY = {
   start: "",
 };
 const PLACES = [
-  ["", "As the board says"],
-  ["scratch", "A scratch folder of its own"],
-  ["dir", "A folder"],
-  ["worktree", "A copy of a git repository"],
+  ["", t("As the board says")],
+  ["scratch", t("A scratch folder of its own")],
+  ["dir", t("A folder")],
+  ["worktree", t("A copy of a git repository")],
 ];
 const STARTS = [
-  ["", "As soon as possible"],
-  ["hold", "When I say so (To do)"],
-  ["triage", "It is a rough idea (Triage)"],
+  ["", t("As soon as possible")],
+  ["hold", t("When I say so (To do)")],
+  ["triage", t("It is a rough idea (Triage)")],
 ];
 
 /** @param {{ board: BoardColumns, onClose: () => void, again: () => Promise<void> }} props */
@@ -50,6 +52,8 @@ export function CardForm({ board, onClose, again }) {
   /** @param {keyof typeof EMPTY} name */
   const set = (name) => (/** @type {FieldEvent} */ event) =>
     setNow((before) => ({ ...before, [name]: event.target.value }));
+  /** @param {string} id */
+  const addParent = (id) => setParents([...new Set([...parents, id])]);
   /** @param {Event} event */
   const save = async (event) => {
     event.preventDefault();
@@ -81,52 +85,56 @@ export function CardForm({ board, onClose, again }) {
       <${Options} choices=${choices} value=${now[name]} /></select></label>`;
   const who = (agents.value?.assignees ?? []).map(({ name }) => [name, name]);
   return html`
-    <${Dialog} title="New card" class="wide" onClose=${onClose}>
+    <${Dialog} title=${t("New card")} class="wide" onClose=${onClose}>
       <form class="stack" onSubmit=${save}>
-        ${field("title", "What to do, in a few words", { required: true, autofocus: true, maxlength: 500 })}
-        <label class="field"><span>Details</span><textarea class="input" name="body" rows="4" value=${now.body}
-          onInput=${set("body")} placeholder="Everything the worker needs to know. Markdown."></textarea></label>
+        ${field("title", t("What to do, in a few words"), { required: true, autofocus: true, maxlength: 500 })}
+        <label class="field"><span>${t("Details")}</span><textarea class="input" name="body" rows="4" value=${now.body}
+          onInput=${set("body")} placeholder=${t("Everything the worker needs to know. Markdown.")}></textarea></label>
         <div class="board-fields">
-          ${select("start", "Start", STARTS)}
-          ${select("assignee", "Assignee", [["", "As the settings say"], ...who])}
-          ${field("priority", "Priority", { type: "number", step: 1, placeholder: "0; the highest starts first" })}
-          ${field("labels", "Labels", { placeholder: "words, separated by commas" })}
+          ${select("start", t("Start"), STARTS)}
+          ${select("assignee", t("Assignee"), [["", t("As the settings say")], ...who])}
+          ${field("priority", t("Priority"), {
+            type: "number",
+            step: 1,
+            placeholder: t("0; the highest starts first"),
+          })}
+          ${field("labels", t("Labels"), { placeholder: t("words, separated by commas") })}
         </div>
         <fieldset class="board-parents">
-          <legend>Waits for</legend>
+          <legend>${t("Waits for")}</legend>
           ${
             parents.length > 0 &&
             html`<ul class="chips plain-chips">${parents.map(
               (id) => html`<li key=${id} class="board-chip">${titleOf(board, id)}
-              <${Button} kind="quiet" icon="close" label=${`Don't wait for ${titleOf(board, id)}`}
+              <${Button} kind="quiet" icon="close" label=${t("Don't wait for {card}", { card: titleOf(board, id) })}
                 onClick=${() => setParents(parents.filter((one) => one !== id))} /></li>`,
             )}</ul>`
           }
-          <${CardPicker} board=${board} label="Card that must be done first" without=${parents}
-            onPick=${(/** @type {string} */ id) => setParents([...new Set([...parents, id])])} />
+          <${CardPicker} board=${board} label=${t("Card that must be done first")} without=${parents}
+            onPick=${addParent} />
         </fieldset>
-        <details class="fold"><summary>Workspace, limits and time</summary>
+        <details class="fold"><summary>${t("Workspace, limits and time")}</summary>
           <div class="board-fields">
-            ${select("place", "Workspace", PLACES)}
+            ${select("place", t("Workspace"), PLACES)}
             ${
               ["dir", "worktree"].includes(now.place) &&
-              field("path", "Path", { required: true, placeholder: "~/code/app" })
+              field("path", t("Path"), { required: true, placeholder: "~/code/app" })
             }
-            ${field("budget", "Budget for all runs", { placeholder: "such as $2 or 500k tokens" })}
-            ${field("time_limit", "Time limit of a run", { placeholder: "such as 2h" })}
-            ${field("retries", "Failed runs before it is blocked", {
+            ${field("budget", t("Budget for all runs"), { placeholder: t("such as $2 or 500k tokens") })}
+            ${field("time_limit", t("Time limit of a run"), { placeholder: t("such as 2h") })}
+            ${field("retries", t("Failed runs before it is blocked"), {
               type: "number",
               min: 0,
-              placeholder: "as in the settings",
+              placeholder: t("as in the settings"),
             })}
-            ${field("at", "Not before", { placeholder: "such as tomorrow at 9" })}
+            ${field("at", t("Not before"), { placeholder: t("such as tomorrow at 9") })}
           </div>
         </details>
         ${error && html`<${FieldError} error=${error} />`}
         <div class="row end">
-          <${Button} kind="quiet" onClick=${onClose}>Cancel<//>
+          <${Button} kind="quiet" onClick=${onClose}>${t("Cancel")}<//>
           <button type="submit" class="button primary" disabled=${busy} aria-busy=${busy ? "true" : undefined}>
-            Create card</button>
+            ${t("Create card")}</button>
         </div>
       </form>
     <//>

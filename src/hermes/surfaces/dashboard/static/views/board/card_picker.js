@@ -1,6 +1,8 @@
 // Picking other cards of the board, such as those that must be done before.
 /** @import { BoardColumns, FieldEvent, ListedCard } from "../../types/page.d.ts" */
+
 import { Button } from "../../app/parts/basics.js";
+import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 
 /**
@@ -32,13 +34,13 @@ export function CardPicker({ board, label, without, onPick }) {
   };
   return html`
     <div class="row">
-      <input class="input" list="cards-to-pick" aria-label=${label} placeholder="id or title of a card" value=${text}
-        autocomplete="off" onKeyDown=${onKeyDown}
+      <input class="input" list="cards-to-pick" aria-label=${label} value=${text}
+        placeholder=${t("id or title of a card")} autocomplete="off" onKeyDown=${onKeyDown}
         onInput=${(/** @type {FieldEvent} */ event) => setText(event.target.value)} />
       <datalist id="cards-to-pick">
         ${cards.map((card) => html`<option key=${card.id} value=${card.id}>${card.title}</option>`)}
       </datalist>
-      <${Button} disabled=${!text.trim()} onClick=${add}>Add<//>
+      <${Button} disabled=${!text.trim()} onClick=${add}>${t("Add")}<//>
     </div>
   `;
 }

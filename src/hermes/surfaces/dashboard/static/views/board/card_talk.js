@@ -1,10 +1,12 @@
 // Comments, files and the history of a card.
 /** @import { CardDetails, CardHistoryEntry, FieldEvent } from "../../types/page.d.ts" */
 /** @import { Act } from "./drawer.js" */
+
 import { address, api, may } from "../../app/api.js";
 import { Icon, Time } from "../../app/parts/basics.js";
 import { size } from "../../app/parts/format.js";
 import { Markdown } from "../../app/parts/markdown.js";
+import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { happened } from "./labels.js";
 
@@ -20,21 +22,22 @@ export function Comments({ details, act }) {
     if (sent) setText("");
   };
   return html`
-    <section aria-label="Comments">
-      <h3 class="section-title">Comments</h3>
+    <section aria-label=${t("Comments")}>
+      <h3 class="section-title">${t("Comments")}</h3>
       <ul class="plain">
         ${comments.map(
           (one) => html`<li key=${one.id} class="board-comment">
-          <p class="muted small">${one.by || "user"}, <${Time} at=${one.ts} /></p>
+          <p class="muted small">${one.by || t("user")}, <${Time} at=${one.ts} /></p>
           <${Markdown} text=${one.text} /></li>`,
         )}
       </ul>
       ${
         may("chat") &&
         html`<form class="board-say" onSubmit=${send}>
-        <textarea class="input" rows="2" aria-label="Comment" placeholder="The next run reads it." value=${text}
+        <textarea class="input" rows="2" aria-label=${t("Comment")} value=${text}
+          placeholder=${t("The next run reads it.")}
           onInput=${(/** @type {FieldEvent} */ event) => setText(event.target.value)}></textarea>
-        <button type="submit" class="button" disabled=${!text.trim()}>Add comment</button>
+        <button type="submit" class="button" disabled=${!text.trim()}>${t("Add comment")}</button>
       </form>`
       }
     </section>
@@ -57,8 +60,8 @@ export function Attachments({ details, act }) {
   };
   if (!attachments.length && !may("chat")) return null;
   return html`
-    <section aria-label="Files">
-      <h3 class="section-title">Files</h3>
+    <section aria-label=${t("Files")}>
+      <h3 class="section-title">${t("Files")}</h3>
       <ul class="plain">
         ${attachments.map(
           (file) => html`<li key=${file.id} class="row small"><${Icon} name="file" size=${16} />
@@ -71,7 +74,7 @@ export function Attachments({ details, act }) {
       </ul>
       ${
         may("chat") &&
-        html`<label class="button board-attach"><${Icon} name="attach" />Attach a file
+        html`<label class="button board-attach"><${Icon} name="attach" />${t("Attach a file")}
         <input type="file" class="unseen" onChange=${add} /></label>`
       }
     </section>
@@ -82,7 +85,7 @@ export function Attachments({ details, act }) {
 export function CardHistory({ entries }) {
   const newest = [...entries].sort((one, other) => other.id - one.id);
   return html`
-    <details class="fold"><summary>History</summary>
+    <details class="fold"><summary>${t("History")}</summary>
       <ol class="plain board-history">
         ${newest.map(
           (

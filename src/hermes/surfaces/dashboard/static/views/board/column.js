@@ -1,6 +1,8 @@
 // A column: its cards, and the place where cards are dropped.
 /** @import { BoardColumn, CardStatus, ListedCard } from "../../types/page.d.ts" */
+
 import { inFull } from "../../app/parts/format.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { Rows } from "../rows.js";
 import { BoardCard, CARD_HEIGHT } from "./card.js";
@@ -66,7 +68,7 @@ export function Column({ column, goal, titles, onDrop, onMove, more }) {
       <h2>${title} <span class="board-count">${inFull(total)}</span></h2>
       <${Rows}
         class="board-rows"
-        label=${`Cards in ${title}`}
+        label=${t("Cards in {column}", { column: title })}
         items=${items}
         height=${CARD_HEIGHT}
         reveal=${at}
@@ -94,5 +96,5 @@ function More({ more }) {
   useEffect(() => {
     more();
   }, []);
-  return html`<p class="board-more muted small" role="status">Loading more cards…</p>`;
+  return html`<p class="board-more muted small" role="status">${t("Loading more cards…")}</p>`;
 }

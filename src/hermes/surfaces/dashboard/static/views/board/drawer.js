@@ -1,11 +1,13 @@
 // The drawer of a card: what it is, what it waits for, its runs, comments, files and history, and what can be done.
 /** @import { BoardColumns, CardDetails, Failure, HermesEvent } from "../../types/page.d.ts" */
 /** @import { Store } from "../../app/ui.js" */
+
 import { api, asFailure, may } from "../../app/api.js";
 import { Icon, Tag, Time, Words } from "../../app/parts/basics.js";
 import { Copy } from "../../app/parts/copy.js";
 import { Dialog } from "../../app/parts/dialog.js";
 import { linkTo } from "../../app/router.js";
+import { t, withElements } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
 import { useLiveReload } from "../live_reload.js";
@@ -55,7 +57,7 @@ export function CardDrawer({ id, board, news, onClose }) {
       await found.again();
     }
   };
-  const title = found.value?.card.title ?? "Card";
+  const title = found.value?.card.title ?? t("Card");
   return html`
     <${Dialog} title=${title} class="board-drawer" onClose=${onClose}>
       ${whenLoaded(
@@ -108,14 +110,23 @@ function State({ details }) {
     <div class="board-drawer-state">
       <div class="row wrap">
         <${Tag} kind=${STATUS_KIND[card.status] ?? ""}>${TITLES[card.status]}<//>
-        <code class="muted">${card.id}</code><${Copy} text=${card.id} label="Copy the id" />
+        <code class="muted">${card.id}</code><${Copy} text=${card.id} label=${t("Copy the id")} />
         <span class="spring" />
-        <span class="muted small">made <${Time} at=${card.created} />${card.by && ` by ${card.by}`}</span>
+        <span class="muted small">
+          ${withElements(card.by ? t("made {time} by {who}") : t("made {time}"), {
+            time: html`<${Time} at=${card.created} />`,
+            who: card.by,
+          })}</span>
       </div>
       ${why && html`<p class="small"><${Words} text=${why} /></p>`}
-      ${asking && html`<p><a class="button primary" href=${linkTo("chat", asking)}>Answer</a></p>`}
-      ${card.last_error && card.failures > 0 && html`<p class="small board-error">Last error: ${card.last_error}</p>`}
-      ${card.result && html`<p class="small pre">Result: ${card.result}</p>`}
+      ${asking && html`<p><a class="button primary" href=${linkTo("chat", asking)}>${t("Answer")}</a></p>`}
+      ${
+        card.last_error &&
+        card.failures > 0 &&
+        html`<p
+        class="small board-error">${t("Last error: {error}", { error: card.last_error })}</p>`
+      }
+      ${card.result && html`<p class="small pre">${t("Result: {result}", { result: card.result })}</p>`}
     </div>
   `;
 }
@@ -134,8 +145,9 @@ function Dependencies({ details, board, act }) {
       <${Tag} kind=${STATUS_KIND[other.status] ?? ""}>${TITLES[other.status]}<//>
       ${
         remove &&
-        html`<button type="button" class="button quiet bare" aria-label=${`Don't wait for ${other.title}`}
-        title="Remove" onClick=${remove}><${Icon} name="close" size=${16} /></button>`
+        html`<button type="button" class="button quiet bare" 
+        aria-label=${t("Don't wait for {card}", { card: other.title })}
+        title=${t("Remove")} onClick=${remove}><${Icon} name="close" size=${16} /></button>`
       }
     </li>
   `;
@@ -147,18 +159,21 @@ function Dependencies({ details, board, act }) {
     act(() => api.post("/api/commands/kanban.link", { parent, child: card.id }));
   const taken = [card.id, ...parents.map((one) => one.id), ...children.map((one) => one.id)];
   return html`
-    <section aria-label="Dependencies">
-      <h3 class="section-title">Waits for</h3>
+    <section aria-label=${t("Dependencies")}>
+      <h3 class="section-title">${t("Waits for")}</h3>
       ${
         parents.length > 0 &&
         html`<ul class="chips plain-chips">${parents.map((one) =>
           chip(one, may("approve") ? unlink(one.id) : null),
         )}</ul>`
       }
-      ${may("chat") && html`<${CardPicker} board=${board} label="Card to wait for" without=${taken} onPick=${link} />`}
+      ${
+        may("chat") &&
+        html`<${CardPicker} board=${board} label=${t("Card to wait for")} without=${taken} onPick=${link} />`
+      }
       ${
         children.length > 0 &&
-        html`<h3 class="section-title">Cards that wait for this one</h3>
+        html`<h3 class="section-title">${t("Cards that wait for this one")}</h3>
         <ul class="chips plain-chips">${children.map((one) => chip(one, null))}</ul>`
       }
     </section>

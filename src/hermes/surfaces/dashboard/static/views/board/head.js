@@ -1,10 +1,12 @@
 // The head of a board: which board, what runs it, filters, and the ways to make cards and boards.
 /** @import { BoardColumns, CardFilter, FieldEvent } from "../../types/page.d.ts" */
+
 import { api, may } from "../../app/api.js";
 import { Button, Words } from "../../app/parts/basics.js";
 import { ask } from "../../app/parts/dialog.js";
 import { tryTo } from "../../app/parts/toast.js";
 import { navigate, pathTo } from "../../app/router.js";
+import { t, withElements } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { Options, SearchBox } from "../inputs.js";
 import { useLoaded } from "../loading.js";
@@ -24,13 +26,13 @@ export function BoardHead({ board, filter, onFilter, onNew }) {
   return html`
     <header class="board-head">
       <div class="board-line">
-        <h1>Board</h1>
+        <h1>${t("Board")}</h1>
         <${BoardSwitch} current=${board?.board.slug ?? ""} name=${board?.board.name ?? ""} />
         <span class="spring" />
         ${
           board &&
           may("approve") &&
-          html`<${Button} kind="primary" icon="plus" title="n" onClick=${onNew}>New card<//>`
+          html`<${Button} kind="primary" icon="plus" title="n" onClick=${onNew}>${t("New card")}<//>`
         }
       </div>
       ${board && html`<${Filters} board=${board} filter=${filter} onFilter=${onFilter} />`}
@@ -45,7 +47,11 @@ function BoardSwitch({ current, name }) {
   const known = (list.value?.boards ?? []).map(({ board }) => [board.slug, board.name]);
   const choices = known.some(([slug]) => slug === current) ? known : [[current, name], ...known];
   const make = async () => {
-    const title = await ask({ title: "New board", label: "Name of the board", action: "Create" });
+    const title = await ask({
+      title: t("New board"),
+      label: t("Name of the board"),
+      action: t("Create"),
+    });
     if (!title?.trim()) return;
     const before = new Set(known.map(([slug]) => slug));
     const done = await tryTo(() => api.post("/api/commands/kanban.boards.create", { name: title }));
@@ -55,11 +61,11 @@ function BoardSwitch({ current, name }) {
     if (made) navigate(pathTo("board", made.board.slug));
   };
   return html`
-    <select class="input board-switch" aria-label="Board" value=${current}
+    <select class="input board-switch" aria-label=${t("Board")} value=${current}
       onChange=${(/** @type {FieldEvent} */ event) => navigate(pathTo("board", event.target.value))}>
       <${Options} choices=${choices} value=${current} />
     </select>
-    ${may("chat") && html`<${Button} kind="quiet" icon="plus" label="New board" onClick=${make} />`}
+    ${may("chat") && html`<${Button} kind="quiet" icon="plus" label=${t("New board")} onClick=${make} />`}
   `;
 }
 
@@ -71,6 +77,8 @@ function Filters({ board, filter, onFilter }) {
     const timer = setTimeout(() => onFilter({ ...filter, query: words }), TYPING_MS);
     return () => clearTimeout(timer);
   }, [words, filter]);
+  const showArchived = (/** @type {FieldEvent} */ event) =>
+    onFilter({ ...filter, archived: event.target.checked });
   /** @param {"assignee" | "label"} name */
   const set = (name) => (/** @type {FieldEvent} */ event) =>
     onFilter({ ...filter, query: words, [name]: event.target.value });
@@ -86,12 +94,12 @@ function Filters({ board, filter, onFilter }) {
   `;
   return html`
     <div class="board-filters">
-      <${SearchBox} label="Search cards" value=${words} onInput=${setWords} />
-      ${select("assignee", "All assignees", board.assignees)}
-      ${board.labels.length > 0 && select("label", "All labels", board.labels)}
+      <${SearchBox} label=${t("Search cards")} value=${words} onInput=${setWords} />
+      ${select("assignee", t("All assignees"), board.assignees)}
+      ${board.labels.length > 0 && select("label", t("All labels"), board.labels)}
       <label class="board-check"><input type="checkbox" checked=${filter.archived}
-        onChange=${(/** @type {FieldEvent} */ event) => onFilter({ ...filter, archived: event.target.checked })} />
-        Archived</label>
+        onChange=${showArchived} />
+        ${t("Archived")}</label>
     </div>
   `;
 }
@@ -103,10 +111,18 @@ function Filters({ board, filter, onFilter }) {
 function Dispatching({ board }) {
   const { dispatcher, running, max_running: most, idle } = board;
   if (!dispatcher)
-    return html`<p class="board-state warn" role="status"><strong>Nothing runs: no dispatcher is running.</strong>
-      ${" "}Start <code>hermes gateway run</code> or <code>hermes kanban run</code>, or turn on
-      ${" "}<code>boards.enabled</code> and restart the dashboard.</p>`;
-  return html`<p class="board-state muted" role="status">Ready cards start by themselves.
-    Running: ${running} of at most ${most}.
-    ${idle && html` <strong><${Words} text=${`Nothing runs on this board: ${idle}.`} /></strong>`}</p>`;
+    return html`<p class="board-state warn" role="status">
+      <strong>${t("Nothing runs: no dispatcher is running.")}</strong>${" "}
+      ${withElements(
+        t("Start {gateway} or {kanban}, or turn on {setting} and restart the dashboard."),
+        {
+          gateway: html`<code>hermes gateway run</code>`,
+          kanban: html`<code>hermes kanban run</code>`,
+          setting: html`<code>boards.enabled</code>`,
+        },
+      )}</p>`;
+  const words = t("Nothing runs on this board: {reason}.", { reason: idle });
+  return html`<p class="board-state muted" role="status">
+    ${t("Ready cards start by themselves. Running: {running} of at most {most}.", { running, most })}
+    ${idle && html` <strong><${Words} text=${words} /></strong>`}</p>`;
 }

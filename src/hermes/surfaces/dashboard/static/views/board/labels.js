@@ -1,16 +1,17 @@
 // The words and colours of a board: columns, endings of runs, what happened to a card.
 /** @import { BoardColumns, CardHistoryEntry, CardStatus } from "../../types/page.d.ts" */
+import { t } from "../../app/translation.js";
 
 /** @type {[CardStatus, string][]} */
 export const COLUMNS = [
-  ["triage", "Triage"],
-  ["todo", "To do"],
-  ["ready", "Ready"],
-  ["running", "Running"],
-  ["blocked", "Blocked"],
-  ["review", "Review"],
-  ["done", "Done"],
-  ["archived", "Archived"],
+  ["triage", t("Triage")],
+  ["todo", t("To do")],
+  ["ready", t("Ready")],
+  ["running", t("Running")],
+  ["blocked", t("Blocked")],
+  ["review", t("Review")],
+  ["done", t("Done")],
+  ["archived", t("Archived")],
 ];
 
 /** @type {Record<string, string>} */
@@ -42,7 +43,20 @@ export const OUTCOME_KIND = {
 };
 
 /** @type {Record<string, string>} */
-export const OUTCOMES = { timed_out: "timed out", unclosed: "not closed" };
+export const OUTCOMES = {
+  running: t("running"),
+  completed: t("completed"),
+  review: t("review"),
+  changes: t("changes"),
+  blocked: t("blocked"),
+  stopped: t("stopped"),
+  quota: t("quota"),
+  crashed: t("crashed"),
+  budget: t("budget"),
+  failed: t("failed"),
+  timed_out: t("timed out"),
+  unclosed: t("not closed"),
+};
 
 /**
  * The titles of the cards that the page knows, by id.
@@ -54,7 +68,7 @@ export function titlesOf(board) {
 }
 
 /** Why a running card waits that asked a person, as the server says it. */
-export const ASKING = "waits for your answer";
+export const ASKING = "waits for your answer"; // not translated
 
 /**
  * Why a card waits, with the titles of the cards it waits for, and without the words of a shell.
@@ -62,10 +76,13 @@ export const ASKING = "waits for your answer";
  * @param {Map<string, string>} titles
  */
 export function readable(why, titles) {
-  if (why.startsWith("held;")) return "held: move it to Ready when it should start";
-  return why
-    .replace(/^needs_input: /, "needs input: ")
-    .replace(/\bt_[0-9a-f]+\b/g, (id) => (titles.has(id) ? `“${titles.get(id)}”` : id));
+  if (why.startsWith("held;")) return t("held: move it to Ready when it should start");
+  if (why === ASKING) return t("waits for your answer");
+  const text = why.replace(/\bt_[0-9a-f]+\b/g, (id) =>
+    titles.has(id) ? `“${titles.get(id)}”` : id,
+  );
+  const need = /^needs_input: (.*)$/s.exec(text)?.[1];
+  return need === undefined ? text : t("needs input: {need}", { need });
 }
 
 /**
@@ -75,36 +92,64 @@ export function readable(why, titles) {
 export function happened(entry) {
   const { topic } = entry;
   const data = /** @type {Record<string, string>} */ (entry.data);
-  const because = data.reason ? `: ${data.reason}` : "";
+  const { reason } = data;
   switch (topic.replace("kanban.", "")) {
     case "card.created":
-      return `made, in ${inWords(data.status ?? "todo")}`;
+      return t("made, in {column}", { column: inWords(data.status ?? "todo") });
     case "card.edited":
-      return `changed ${Object.keys(data.fields ?? {})
-        .map((name) => name.replaceAll("_", " "))
-        .join(", ")}`;
+      return t("changed {fields}", { fields: namesOf(data.fields) });
     case "card.moved":
-      return `moved from ${inWords(data.before)} to ${inWords(data.after)}${because}`;
+      return movedIn(inWords(data.before), inWords(data.after), reason);
     case "card.linked":
       return entry.data.linked === false
-        ? `no longer waits for ${data.parent}`
-        : `waits for ${data.parent}`;
+        ? t("no longer waits for {card}", { card: data.parent })
+        : t("waits for {card}", { card: data.parent });
     case "card.commented":
-      return `commented: ${data.text}`;
+      return t("commented: {text}", { text: data.text });
     case "card.attached":
-      return `attached ${data.name}`;
+      return t("attached {file}", { file: data.name });
     case "run.started":
-      return data.session ? `${data.agent ?? "hermes"} began to work` : "claimed for a run";
+      return data.session
+        ? t("{agent} began to work", { agent: data.agent ?? "hermes" })
+        : t("claimed for a run");
     case "run.noted":
       return data.note;
     case "run.ended":
-      return `the run ended: ${OUTCOMES[data.outcome] ?? data.outcome}${because}`;
+      return endedWith(OUTCOMES[data.outcome] ?? data.outcome, reason);
     default:
       return topic;
   }
 }
 
+/** @param {unknown} fields */
+function namesOf(fields) {
+  return Object.keys(fields ?? {})
+    .map((name) => name.replaceAll("_", " "))
+    .join(", ");
+}
+
+/**
+ * @param {string} before
+ * @param {string} after
+ * @param {string | undefined} reason
+ */
+function movedIn(before, after, reason) {
+  return reason
+    ? t("moved from {before} to {after}: {reason}", { before, after, reason })
+    : t("moved from {before} to {after}", { before, after });
+}
+
+/**
+ * @param {string} outcome
+ * @param {string | undefined} reason
+ */
+function endedWith(outcome, reason) {
+  return reason
+    ? t("the run ended: {outcome}: {reason}", { outcome, reason })
+    : t("the run ended: {outcome}", { outcome });
+}
+
 /** @param {string} status */
 function inWords(status) {
-  return (TITLES[status] ?? status).toLowerCase();
+  return TITLES[status] ?? status;
 }

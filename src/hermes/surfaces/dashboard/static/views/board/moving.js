@@ -1,8 +1,10 @@
 // Moving cards: by drag and drop, by keys and from the menu. A refusal is shown with its reason.
 /** @import { CardStatus, ListedCard, LoadedBoard } from "../../types/page.d.ts" */
+
 import { api, errorText } from "../../app/api.js";
 import { ask, Dialog } from "../../app/parts/dialog.js";
 import { toast } from "../../app/parts/toast.js";
+import { t } from "../../app/translation.js";
 import { html } from "../../app/ui.js";
 import { COLUMNS, readable, TITLES, titlesOf } from "./labels.js";
 
@@ -17,10 +19,10 @@ export const DRAGGED = "application/x-hermes-card";
 export async function reasonFor(title, status) {
   if (status !== "blocked") return "";
   return ask({
-    title: `Block “${title}”`,
-    label: "Why?",
-    action: "Block",
-    text: "What does it need?",
+    title: t("Block “{card}”", { card: title }),
+    label: t("Why?"),
+    action: t("Block"),
+    text: t("What does it need?"),
   });
 }
 
@@ -67,8 +69,8 @@ export function beside(status, step, archived) {
 export function MoveDialog({ card, onPick, onClose }) {
   const choices = COLUMNS.filter(([name]) => name !== card.status && name !== "running");
   return html`
-    <${Dialog} title=${`Move “${card.title}”`} class="sheet" onClose=${onClose}>
-      <p class="muted small">It is in ${TITLES[card.status]}.</p>
+    <${Dialog} title=${t("Move “{card}”", { card: card.title })} class="sheet" onClose=${onClose}>
+      <p class="muted small">${t("It is in {column}.", { column: TITLES[card.status] })}</p>
       <ul class="more">
         ${choices.map(
           ([name, title]) => html`

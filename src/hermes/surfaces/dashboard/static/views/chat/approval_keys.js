@@ -1,7 +1,9 @@
 // The keys that answer approval requests. They answer the request that has the focus, or the only one that is open.
 /** @import { Ref } from "../../types/page.d.ts" */
+
 import { useKeys } from "../../app/keys.js";
 import { toast } from "../../app/parts.js";
+import { t } from "../../app/translation.js";
 import { Store, useLayoutEffect, useRef, useState, useStore } from "../../app/ui.js";
 
 const GRACE_MS = 300; // milliseconds before a key can be meant for a request that has just appeared
@@ -42,7 +44,7 @@ export function useApprovalKeys(isOpen, request) {
     choicesOf(cards[0] === card ? cards : []).map(({ answer, label, key }) => ({
       keys: `Alt+${key}`,
       label,
-      group: "Waiting for you",
+      group: t("Waiting for you"),
       typing: true,
       run: () => answerByKey(answer),
     })),
@@ -66,7 +68,9 @@ function answerByKey(answer) {
   const card = focused ? cards.find((one) => one.box.current === focused) : only;
   if (!card) {
     toast(
-      "More than one request is open. Click the one you mean, or go to it with Tab, and press the keys again.",
+      t(
+        "More than one request is open. Click the one you mean, or go to it with Tab, and press the keys again.",
+      ),
     );
     return true;
   }

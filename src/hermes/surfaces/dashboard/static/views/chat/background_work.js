@@ -8,6 +8,7 @@ import { html, useEffect, useState } from "../../app/ui.js";
 import { useBusEvents, useLiveReload } from "../live_reload.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { stop } from "./commands.js";
+import { CHILD_STATES } from "./transcript.js";
 
 const PATTERN =
   "agent.turn.*,agent.tool.started,agent.tool.finished,agent.approval.*,agent.question.*,agent.child.*";
@@ -50,7 +51,7 @@ function BackgroundChild({ child, at, again, onClose }) {
   };
   return html`<li>
     <div class="row">
-      <${Tag} class=${`tag fixed ${STATE_KIND[child.state] ?? "bad"}`}>${child.state}<//>
+      <${Tag} class=${`tag fixed ${STATE_KIND[child.state] ?? "bad"}`}>${CHILD_STATES[child.state] ?? child.state}<//>
       <a class="background-title" href=${linkTo("chat", child.id)} onClick=${onClose}>${child.title || child.id}</a>
       <span class="muted small nowrap"><${Elapsed} seconds=${child.seconds} at=${at} runs=${runs} />${
         child.cost_usd > 0 && ` · ${money(child.cost_usd)}`

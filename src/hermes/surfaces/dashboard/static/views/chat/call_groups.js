@@ -1,23 +1,34 @@
 // Calls that only look around, such as reading files, are shown as one row when several follow each other.
 /** @import { CallGroupRow, Item, ItemContext, ToolItem, UndoneRow } from "../../types/page.d.ts" */
+
 import { Icon } from "../../app/parts/basics.js";
-import { plural } from "../../app/parts/format.js";
-import { argumentsOf } from "../../app/parts/tool_card.js";
+import { argumentsOf } from "../../app/parts/call_arguments.js";
+import { language, t } from "../../app/translation.js";
 import { html, isOpen, useState } from "../../app/ui.js";
 import { Item as TranscriptItem } from "./items.js";
 
+const listed = new Intl.ListFormat(language, { type: "unit", style: "short" });
+
+/** @param {number} count */
+const searched = (count) => t("Searched {count} time", "Searched {count} times", { count });
+
 /**
- * By tool: the verb, what is counted, and the argument that names it; without one, each call counts.
- * @type {Record<string, [string, string, string?]>}
+ * By tool: what was done so often, and the argument that names what is counted; without one, each call counts.
+ * @type {Record<string, [(count: number) => string, string?]>}
  */
 const KINDS = {
-  read_file: ["Read", "file", "path"],
-  list_files: ["Listed", "folder", "path"],
-  vision_analyze: ["Looked at", "picture", "image"],
-  search_files: ["Searched", "time"],
-  session_search: ["Searched", "time"],
-  web_search: ["Searched the web", "time"],
-  web_fetch: ["Fetched", "page", "url"],
+  read_file: [(count) => t("Read {count} file", "Read {count} files", { count }), "path"],
+  list_files: [(count) => t("Listed {count} folder", "Listed {count} folders", { count }), "path"],
+  vision_analyze: [
+    (count) => t("Looked at {count} picture", "Looked at {count} pictures", { count }),
+    "image",
+  ],
+  search_files: [searched],
+  session_search: [searched],
+  web_search: [
+    (count) => t("Searched the web {count} time", "Searched the web {count} times", { count }),
+  ],
+  web_fetch: [(count) => t("Fetched {count} page", "Fetched {count} pages", { count }), "url"],
 };
 
 /**
@@ -64,20 +75,19 @@ export function groupCalls(rows) {
  * @param {ToolItem[]} calls
  */
 export function phraseOf(calls) {
-  /** @type {Map<string, { noun: string, objects: Set<unknown> }>} */
+  /** @type {Map<(count: number) => string, Set<unknown>>} */
   const kinds = new Map();
   for (const call of calls) {
-    const [verb, noun, name] = KINDS[call.name];
-    const kind = kinds.get(verb) ?? { noun, objects: new Set() };
-    kind.objects.add((name && argumentsOf(call.arguments)?.[name]) || call.key);
-    kinds.set(verb, kind);
+    const [phrase, name] = KINDS[call.name];
+    const objects = kinds.get(phrase) ?? new Set();
+    objects.add((name && argumentsOf(call.arguments)?.[name]) || call.key);
+    kinds.set(phrase, objects);
   }
-  return [...kinds]
-    .map(([verb, { noun, objects }], index) => {
-      const first = index ? verb[0].toLowerCase() + verb.slice(1) : verb;
-      return `${first} ${plural(objects.size, noun)}`;
-    })
-    .join(", ");
+  const phrases = [...kinds].map(([phrase, objects], index) => {
+    const words = phrase(objects.size);
+    return index ? words[0].toLocaleLowerCase(language) + words.slice(1) : words;
+  });
+  return listed.format(phrases);
 }
 
 /** @param {{ calls: ToolItem[], context: ItemContext }} props */

@@ -2,11 +2,18 @@
 /** @import { ChangedFile, FileTree } from "../../app/parts/diff_files.js" */
 import { api, errorText, sessionPath } from "../../app/api.js";
 import { splitFiles, treeOf } from "../../app/parts/diff_files.js";
-import { Dialog, Diff, Icon, Loading, plural } from "../../app/parts.js";
+import { Dialog, Diff, Icon, Loading } from "../../app/parts.js";
 import { t } from "../../app/translation.js";
 import { html, useEffect, useMemo, useState, useStyle } from "../../app/ui.js";
 import { WrittenActions } from "./written_file.js";
 
+/** @type {Record<ChangedFile["status"], string>} */
+const STATUSES = {
+  added: t("added"),
+  deleted: t("deleted"),
+  renamed: t("renamed"),
+  changed: t("changed"),
+};
 /** @type {Record<ChangedFile["status"], string>} */
 const LETTERS = { added: "A", deleted: "D", renamed: "R", changed: "M" };
 
@@ -38,13 +45,15 @@ function FilesAndDiff({ session, turn, diff }) {
   const [chosen, setChosen] = useState(files[0]?.path ?? "");
   const file = files.find((one) => one.path === chosen);
   return html`<div class="changes">
-    <nav class="changes-tree" aria-label=${plural(files.length, "changed file")}>
+    <nav class="changes-tree" aria-label=${t("{count} changed file", "{count} changed files", {
+      count: files.length,
+    })}>
       <${Folder} tree=${tree} chosen=${chosen} onChoose=${setChosen} /></nav>
     <div class="changes-file">
       ${
         file &&
         html`<div class="changes-head"><strong>${file.path}</strong>
-        ${file.was && html`<span class="muted">was ${file.was}</span>`}
+        ${file.was && html`<span class="muted">${t("was {name}", { name: file.was })}</span>`}
         ${
           file.status !== "deleted" &&
           html`<${WrittenActions} session=${session} turn=${turn} path=${file.path} />`
@@ -87,7 +96,7 @@ function Folder({ tree, chosen, onChoose }) {
       ) => html`<li key=${file.path}><button type="button" class="changes-row" title=${file.path}
         aria-current=${file.path === chosen ? "true" : undefined} onClick=${() => onChoose(file.path)}>
         <span class=${`changes-status ${file.status}`} aria-hidden="true">${LETTERS[file.status]}</span>
-        <span class="unseen">${file.status} </span>
+        <span class="unseen">${STATUSES[file.status]} </span>
         <span class="changes-name">${file.path.split("/").pop()}</span>
         <span class="diff-sum"><ins>+${file.added}</ins> <del>−${file.removed}</del></span></button></li>`,
     )}</ul>`;

@@ -1,9 +1,11 @@
 // The page's slash commands. Skills are commands too; the server has their text.
 /** @import { Answer, ChatActions } from "../../types/page.d.ts" */
+
 import { api, may, sessionPath } from "../../app/api.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
-import { plural, toast, tryTo } from "../../app/parts.js";
+import { toast, tryTo } from "../../app/parts.js";
 import { navigate, pathTo } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { kept } from "../../app/ui.js";
 import { setSpokenReplies } from "./voice.js";
 
@@ -29,21 +31,27 @@ const NAMED = 5; // files that are named before they are deleted
 function told(report, done, insist) {
   const { files, note } = report;
   const parts = [done];
-  if (files.restored?.length) parts.push(`${plural(files.restored.length, "file")} restored.`);
+  const count = files.restored?.length;
+  if (count) parts.push(t("{count} file restored.", "{count} files restored.", { count }));
   if (files.conflicts?.length)
     parts.push(
-      `Not restored, because they were changed since: ${files.conflicts
-        .map(([name]) => name)
-        .join(", ")}.`,
+      t("Not restored, because they were changed since: {names}.", {
+        names: named(files.conflicts),
+      }),
     );
   if (files.unkept?.length)
-    parts.push(`No copy was kept of: ${files.unkept.map(([name]) => name).join(", ")}.`);
+    parts.push(t("No copy was kept of: {names}.", { names: named(files.unkept) }));
   if (note) parts.push(note);
   toast(
     parts.join(" "),
     files.conflicts?.length ? "bad" : "good",
-    files.conflicts?.length && insist ? { label: "Overwrite", run: insist } : null,
+    files.conflicts?.length && insist ? { label: t("Overwrite"), run: insist } : null,
   );
+}
+
+/** @param {[string, ...unknown[]][]} files */
+function named(files) {
+  return files.map(([name]) => name).join(", ");
 }
 
 /**
@@ -57,19 +65,19 @@ function told(report, done, insist) {
 async function confirmUndo(id, turns, force, title, action) {
   const found = await tryTo(() => api.get(sessionPath(id, "undo"), { turns, force }));
   if (!found?.deletes.length) return Boolean(found);
-  const names =
-    found.deletes.slice(0, NAMED).join(", ") +
-    (found.deletes.length > NAMED ? ` and ${found.deletes.length - NAMED} more` : "");
+  const count = found.deletes.length;
+  const first = found.deletes.slice(0, NAMED).join(", ");
+  const more = count - NAMED;
+  const names = more > 0 ? t("{names} and {count} more", { names: first, count: more }) : first;
   return confirm({
     title,
     action,
     danger: true,
-    text: `This deletes ${plural(
-      found.deletes.length,
-      "file",
-    )} that Hermes created: ${names}. Right after the undo, redo restores ${
-      found.deletes.length === 1 ? "it" : "them"
-    }.`,
+    text: t(
+      "This deletes {count} file that Hermes created: {names}. Right after the undo, redo restores it.",
+      "This deletes {count} files that Hermes created: {names}. Right after the undo, redo restores them.",
+      { count, names },
+    ),
   });
 }
 
@@ -80,13 +88,13 @@ async function confirmUndo(id, turns, force, title, action) {
  * @returns {Promise<UndoReport | undefined>}
  */
 export async function undo(id, turns = 1, force = false) {
-  const title = turns === 1 ? "Undo the last turn?" : `Undo the last ${turns} turns?`;
-  if (!(await confirmUndo(id, turns, force, title, "Undo and delete"))) return undefined;
+  const title = t("Undo the last turn?", "Undo the last {count} turns?", { count: turns });
+  if (!(await confirmUndo(id, turns, force, title, t("Undo and delete")))) return undefined;
   const report = await tryTo(() => api.post(sessionPath(id, "undo"), { turns, force }));
   if (report)
     told(
       report,
-      `Undid ${plural(report.turns.length, "turn")}.`,
+      t("Undid {count} turn.", "Undid {count} turns.", { count: report.turns.length }),
       force ? null : () => redo(id).then(() => undo(id, turns, true)),
     );
   return report;
@@ -98,18 +106,16 @@ export async function undo(id, turns = 1, force = false) {
  */
 export async function redo(id, force = false) {
   const report = await tryTo(() => api.post(sessionPath(id, "redo"), { force }));
-  if (report) told(report, "Restored what the last undo removed.");
+  if (report) told(report, t("Restored what the last undo removed."));
   return report;
 }
 
 /** @param {string} id */
 export async function retry(id) {
-  if (
-    !(await confirmUndo(id, 1, false, "Undo the last turn and retry it?", "Undo, delete and retry"))
-  )
-    return;
+  const title = t("Undo the last turn and retry it?");
+  if (!(await confirmUndo(id, 1, false, title, t("Undo, delete and retry")))) return;
   const report = await tryTo(() => api.post(sessionPath(id, "retry"), {}));
-  if (report) told(report, "Retrying the last turn.");
+  if (report) told(report, t("Retrying the last turn."));
 }
 
 /** @param {string} id */
@@ -129,7 +135,7 @@ export async function branch(id, { at: row, back, text = "" } = {}) {
   if (back) body.back = back;
   const made = await tryTo(
     () => api.post(sessionPath(id, "branch"), body),
-    "This is a branch. The original session is unchanged.",
+    t("This is a branch. The original session is unchanged."),
   );
   if (!made) return;
   kept.set(`draft.${made.id}`, text);
@@ -143,7 +149,7 @@ export async function branch(id, { at: row, back, text = "" } = {}) {
  * @param {string} [before]
  */
 export async function rename(id, words, before = "") {
-  const title = words || (await ask({ title: "Name this session", value: before }));
+  const title = words || (await ask({ title: t("Name this session"), value: before }));
   if (title === null) return;
   await tryTo(() => api.patch(sessionPath(id), { title }));
 }
@@ -151,13 +157,15 @@ export async function rename(id, words, before = "") {
 /** @param {string} id */
 export async function compress(id) {
   const fine = await confirm({
-    title: "Compress the conversation?",
-    text: "The model will see a summary in place of the older part. The log keeps every message.",
-    action: "Compress",
+    title: t("Compress the conversation?"),
+    text: t(
+      "The model will see a summary in place of the older part. The log keeps every message.",
+    ),
+    action: t("Compress"),
   });
   if (!fine) return;
-  toast("Compressing …");
-  await tryTo(() => api.post(sessionPath(id, "compress"), {}), "Compressed.");
+  toast(t("Compressing …"));
+  await tryTo(() => api.post(sessionPath(id, "compress"), {}), t("Compressed."));
 }
 
 /** @param {string} id */
@@ -210,217 +218,222 @@ function served(name) {
  * @type {Command[]}
  */
 export const COMMANDS = [
-  { name: "new", summary: "start a new chat", alone: true, run: () => navigate("/chat") },
-  { name: "stop", summary: "stop the running turn", run: (chat) => stop(chat.id) },
+  { name: "new", summary: t("start a new chat"), alone: true, run: () => navigate("/chat") },
+  { name: "stop", summary: t("stop the running turn"), run: (chat) => stop(chat.id) },
   {
     name: "steer",
     value: "TEXT",
-    summary: "tell the model something while it works",
+    summary: t("tell the model something while it works"),
     run: (chat, words) => words && chat.send(words, "steer"),
   },
   {
     name: "queue",
     value: "TEXT",
-    summary: "send a message after this turn",
+    summary: t("send a message after this turn"),
     run: (chat, words) => words && chat.send(words, "queue"),
   },
   {
     name: "undo",
     value: "N",
-    summary: "undo the last turn, or the last N, with their file changes",
+    summary: t("undo the last turn, or the last N, with their file changes"),
     run: (chat, words) => undo(chat.id, Number(words) || 1),
   },
-  { name: "redo", summary: "restore what the last undo removed", run: (chat) => redo(chat.id) },
+  { name: "redo", summary: t("restore what the last undo removed"), run: (chat) => redo(chat.id) },
   {
     name: "retry",
-    summary: "undo the last turn and ask again",
+    summary: t("undo the last turn and ask again"),
     run: (chat) => retry(chat.id),
   },
   {
     name: "branch",
     value: "N",
-    summary: "continue in a copy, without the last N turns",
+    summary: t("continue in a copy, without the last N turns"),
     run: (chat, words) => branch(chat.id, { back: Number(words) || 0 }),
   },
   {
     name: "diff",
-    summary: "show which files the last turn changed",
+    summary: t("show which files the last turn changed"),
     run: (chat) => chat.diff?.(""),
   },
   {
     name: "model",
     value: "NAME",
-    summary: "choose the model",
+    summary: t("choose the model"),
     alone: true,
     run: (chat, words) => chat.model(words),
   },
   {
     name: "voice",
     value: "on|off",
-    summary: "speak replies, or stop that",
+    summary: t("speak replies, or stop that"),
     alone: true,
     run: (_, words) => setSpokenReplies(words),
   },
   {
     name: "approvals",
     value: "MODE",
-    summary: "what runs without asking: ask, auto-edit, plan or full",
+    summary: t("what runs without asking: ask, auto-edit, plan or full"),
     alone: true,
     run: (chat, words) => chat.approvals(words),
   },
   {
     name: "context",
-    summary: "show what uses the context window",
+    summary: t("show what uses the context window"),
     run: (chat) => chat.context?.(),
   },
   {
     name: "goal",
     value: "TEXT",
-    summary: "set a goal that Hermes works towards; alone: show it; pause, resume, clear",
+    summary: t("set a goal that Hermes works towards; alone: show it; pause, resume, clear"),
     alone: true,
     run: served("goal"),
   },
   {
     name: "subgoal",
     value: "TEXT",
-    summary: "add a subgoal; alone: list them",
+    summary: t("add a subgoal; alone: list them"),
     alone: true,
     run: served("subgoal"),
   },
   {
     name: "bg",
     value: "TASK",
-    summary: "do a task in the background; alone: move the running turn there",
+    summary: t("do a task in the background; alone: move the running turn there"),
     alone: true,
     run: served("bg"),
   },
   {
     name: "agents",
     value: "ACTION",
-    summary: "list background tasks and child agents; open, tell or stop one",
+    summary: t("list background tasks and child agents; open, tell or stop one"),
     alone: true,
     run: (chat, words) => (words ? served("agents")(chat, words) : chat.backgroundWork()),
   },
   {
     name: "agent",
     value: "NAME",
-    summary: "work as an agent from a file; `off` goes back",
+    summary: t("work as an agent from a file; `off` goes back"),
     alone: true,
     run: served("agent"),
   },
   {
     name: "review",
     value: "BRANCH",
-    summary: "let a fresh reviewer look at the changes",
+    summary: t("let a fresh reviewer look at the changes"),
     alone: true,
     run: served("review"),
   },
   {
     name: "btw",
     value: "QUESTION",
-    summary: "ask something that leaves no trace in the conversation",
+    summary: t("ask something that leaves no trace in the conversation"),
     alone: true,
     run: served("btw"),
   },
   {
     name: "worktree",
     value: "ACTION",
-    summary: "list worktrees; make, open, merge or drop one",
+    summary: t("list worktrees; make, open, merge or drop one"),
     alone: true,
     run: served("worktree"),
   },
   {
     name: "kanban",
     value: "ACTION",
-    summary: "use the boards; alone: list the open cards",
+    summary: t("use the boards; alone: list the open cards"),
     alone: true,
     run: (chat, words) => (words || chat.id ? served("kanban")(chat, words) : navigate("/board")),
   },
   {
     name: "title",
     value: "TEXT",
-    summary: "name this session",
+    summary: t("name this session"),
     run: (chat, words) => rename(chat.id, words),
   },
   {
     name: "compress",
-    summary: "compress now: summarize the older part",
+    summary: t("compress now: summarize the older part"),
     run: (chat) => compress(chat.id),
   },
   {
     name: "export",
-    summary: "download this session as JSON lines",
+    summary: t("download this session as JSON lines"),
     run: (chat) => exportSession(chat.id),
   },
   {
     name: "timeline",
-    summary: "step through this session",
+    summary: t("step through this session"),
     run: (chat) => navigate(pathTo("sessions", chat.id)),
   },
   {
     name: "terminal",
-    summary: "continue this session in a terminal",
+    summary: t("continue this session in a terminal"),
     run: (chat) => navigate(terminalOf(chat.id)),
   },
-  { name: "sessions", summary: "list all sessions", alone: true, run: () => navigate("/sessions") },
+  {
+    name: "sessions",
+    summary: t("list all sessions"),
+    alone: true,
+    run: () => navigate("/sessions"),
+  },
   {
     name: "search",
     value: "WORDS",
-    summary: "find messages in all sessions",
+    summary: t("find messages in all sessions"),
     alone: true,
     run: (chat, words) => chat.search(words),
   },
   {
     name: "learn",
-    summary: "review what Hermes proposes to learn",
+    summary: t("review what Hermes proposes to learn"),
     alone: true,
     run: () => navigate("/learning"),
   },
   {
     name: "skills",
-    summary: "list the skills; each is a command",
+    summary: t("list the skills; each is a command"),
     alone: true,
     run: () => navigate("/learning/skills"),
   },
   {
     name: "memory",
-    summary: "show what Hermes remembers",
+    summary: t("show what Hermes remembers"),
     alone: true,
     run: () => navigate("/learning/memory"),
   },
   {
     name: "tools",
-    summary: "list the tools",
+    summary: t("list the tools"),
     alone: true,
     run: () => navigate("/settings/tools"),
   },
   {
     name: "mcp",
-    summary: "list the MCP servers and their state",
+    summary: t("list the MCP servers and their state"),
     alone: true,
     run: () => navigate("/settings/mcp"),
   },
   {
     name: "cost",
-    summary: "show tokens and cost",
+    summary: t("show tokens and cost"),
     alone: true,
     run: () => navigate("/settings/usage"),
   },
   {
     name: "config",
-    summary: "show the settings",
+    summary: t("show the settings"),
     alone: true,
     run: () => navigate("/settings"),
   },
   {
     name: "doctor",
-    summary: "check this installation",
+    summary: t("check this installation"),
     alone: true,
     run: () => navigate("/settings/doctor"),
   },
   {
     name: "help",
-    summary: "show commands and keyboard shortcuts",
+    summary: t("show commands and keyboard shortcuts"),
     alone: true,
     run: (chat) => chat.help(),
   },
@@ -451,7 +464,7 @@ export async function readPluginCommands() {
     .map((one) => ({
       name: one.name,
       value: one.hint || "WORDS",
-      summary: one.description || `a command of the plugin ${one.plugin}`,
+      summary: one.description || t("a command of the plugin {plugin}", { plugin: one.plugin }),
       alone: true,
       run: (/** @type {ChatActions} */ _, /** @type {string} */ words) =>
         runOfPlugin(one.name, words),
@@ -467,7 +480,7 @@ async function runOfPlugin(name, words) {
   const body = { name, words: words ? [words] : [] };
   const said = await tryTo(() => api.post("/api/commands/plugins.run", body));
   const text = said?.lines.join("\n");
-  if (said) await confirm({ title: `/${name}`, text: text || "Done.", action: "OK" });
+  if (said) await confirm({ title: `/${name}`, text: text || t("Done."), action: t("OK") });
 }
 
 /** @type {Record<string, string>} */
@@ -513,6 +526,8 @@ export function called(line, skills) {
     (one) => one.slice(0, 3) === name.slice(0, 3),
   );
   return {
-    unknown: `There is no command /${name}. ${near ? `Did you mean /${near}?` : "See /help."}`,
+    unknown: near
+      ? t("There is no command /{name}. Did you mean /{near}?", { name, near })
+      : t("There is no command /{name}. See /help.", { name }),
   };
 }

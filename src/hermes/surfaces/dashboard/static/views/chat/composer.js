@@ -19,10 +19,10 @@ import {
   useRef,
   useState,
 } from "../../app/ui.js";
+import { answerQuestion } from "./answers.js";
 import { called } from "./commands.js";
 import { Completer, knownSkills, wordAt } from "./completion.js";
 import { isPicture, MOST, readFile, readPicture } from "./pictures.js";
-import { answerQuestion } from "./requests.js";
 import { understoodOrKept, VoiceButtons, VoiceStatus } from "./voice.js";
 
 const PLACEHOLDER = matchMedia("(max-width: 30rem)").matches
@@ -51,6 +51,14 @@ const DELIVERIES = [
 
 const GROWS_BY_ITSELF = CSS.supports("field-sizing", "content");
 const DRAFT_PAUSE_MS = 300; // without a key before a draft is stored: storing it can take longer than a frame
+
+/**
+ * @param {AttachedPicture} image
+ * @param {number} index
+ */
+function pictureName(image, index) {
+  return image.name || t("Picture {number}", { number: index + 1 });
+}
 
 /** @typedef {{ name: Delivery | "answer", label: string, title: string }} Way */
 
@@ -232,8 +240,8 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       images.length > 0 &&
       html`<ul class="attached">${images.map(
         (image, index) =>
-          html`<li key=${image.url}><img src=${image.url} alt=${image.name || `Picture ${index + 1}`} /><${Button}
-        kind="quiet" icon="close" label=${`Remove ${image.name || `picture ${index + 1}`}`}
+          html`<li key=${image.url}><img src=${image.url} alt=${pictureName(image, index)} /><${Button}
+        kind="quiet" icon="close" label=${t("Remove {name}", { name: pictureName(image, index) })}
           onClick=${() => setImages(images.filter((one) => one !== image))} /></li>`,
       )}</ul>`
     }
@@ -244,7 +252,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
           file,
         ) => html`<li key=${file.name} class="tag"><${Icon} name="file" size=${14} /><span>${file.name}</span>
           <span class="muted">${size(file.bytes)}</span><${Button} kind="quiet" icon="close"
-            label=${`Remove ${file.name}`}
+            label=${t("Remove {name}", { name: file.name })}
             onClick=${() => setDocuments(documents.filter((one) => one !== file))} /></li>`,
       )}</ul>`
     }

@@ -1,7 +1,10 @@
 // What fills the model's context window, by kind, with the free space and the effect of a compression.
 /** @import { Answer, Failure, Transcript } from "../../types/page.d.ts" */
+
 import { api, asFailure, may, sessionPath } from "../../app/api.js";
-import { Button, count, Dialog, Icon, Loading, Problem, plural, tokens } from "../../app/parts.js";
+import { decimal, inFull } from "../../app/parts/format.js";
+import { Button, count, Dialog, Icon, Loading, Problem, tokens } from "../../app/parts.js";
+import { t, withElements } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { compress } from "./commands.js";
 
@@ -14,12 +17,15 @@ import { compress } from "./commands.js";
 export function Fill({ state, window, onOpen }) {
   if (!state.context) return null;
   const share = window ? Math.min(100, Math.round((100 * state.context) / window)) : 0;
-  const words = window ? `${share}% of ${count(window)} tokens` : tokens(state.context);
+  const words = window
+    ? t("{share}% of {window} tokens", { share, window: count(window) })
+    : tokens(state.context);
+  const brief = window ? `${share}%` : count(state.context);
   return html`<button type="button" class="button quiet fill" onClick=${onOpen}
-    title=${`Context use: ${words}`}>
+    aria-label=${t("{share} of the context window", { share: brief })}
+    title=${t("Context use: {words}", { words })}>
     ${window > 0 && html`<meter min="0" max="100" high="80" value=${share} aria-hidden="true" />`}<span>
-      ${window ? `${share}%` : count(state.context)}</span><span class="unseen">
-        of the context window</span></button>`;
+      ${brief}</span></button>`;
 }
 
 /** @param {{ session: string, running: boolean, onClose: () => void }} props */
@@ -34,7 +40,7 @@ export function ContextUseDialog({ session, running, onClose }) {
     onClose();
     compress(session);
   };
-  return html`<${Dialog} title="Context use" onClose=${onClose}>
+  return html`<${Dialog} title=${t("Context use")} onClose=${onClose}>
     ${
       !found
         ? html`<${Loading} />`
@@ -44,7 +50,7 @@ export function ContextUseDialog({ session, running, onClose }) {
         ${
           may("chat") &&
           html`<div class="row end"><${Button} icon="minus" disabled=${running || !found.next.summarised}
-          onClick=${room}>Compress now<//></div>`
+          onClick=${room}>${t("Compress now")}<//></div>`
         }</div>`
     }<//>`;
 }
@@ -56,31 +62,40 @@ function ContextParts({ filling }) {
   const share = (tokens) => (window ? (100 * tokens) / window : 0);
   const free = Math.max(0, window - used);
   return html`<div class="stack filling">
-    <p><strong>${used.toLocaleString()}</strong> of ${window.toLocaleString()} tokens (${percent(share(used))}${
-      counted ? "" : ", estimated"
-    })</p>
+    <p>${withElements(
+      counted
+        ? t("{used} of {window} tokens ({share})")
+        : t("{used} of {window} tokens ({share}, estimated)"),
+      {
+        used: html`<strong>${inFull(used)}</strong>`,
+        window: inFull(window),
+        share: percent(share(used)),
+      },
+    )}</p>
     <div class="filling-bar" aria-hidden="true">${parts.map(
       (part, index) => html`<i key=${part.name}
       class=${`fills-${index % 8}`} style=${{ width: `${share(part.tokens)}%` }} />`,
     )}
       ${full > 0 && full < window && html`<b style=${{ left: `${share(full)}%` }} />`}</div>
-    <table><thead class="unseen"><tr><th>What</th><th>Tokens</th><th>Share</th><th>Count</th></tr></thead><tbody>
+    <table><thead class="unseen"><tr><th>${t("What")}</th><th>${t("Tokens")}</th><th>${t("Share")}</th>
+      <th>${t("Count")}</th></tr></thead><tbody>
       ${parts.map(
         (
           part,
           index,
         ) => html`<tr key=${part.name}><td><i class=${`swatch fills-${index % 8}`} />${part.name}
-        </td><td>${part.tokens.toLocaleString()}</td><td>${percent(share(part.tokens))}</td><td class="muted">
+        </td><td>${inFull(part.tokens)}</td><td>${percent(share(part.tokens))}</td><td class="muted">
           ${part.count > 1 ? `× ${part.count}` : ""}</td></tr>`,
       )}
-      <tr><td><i class="swatch" />free</td><td>${free.toLocaleString()}</td><td>${percent(share(free))}</td><td /></tr>
+      <tr><td><i class="swatch" />${t("free")}</td><td>${inFull(free)}</td>
+        <td>${percent(share(free))}</td><td /></tr>
     </tbody></table>
     <p class="muted"><${Icon} name="info" size=${15} /> ${compressionForecast(filling)}</p></div>`;
 }
 
 /** @param {number} share */
 function percent(share) {
-  return `${share.toFixed(share < 10 ? 1 : 0)}%`;
+  return `${decimal(share, share < 10 ? 1 : 0)}%`;
 }
 
 /**
@@ -89,24 +104,28 @@ function percent(share) {
  */
 function compressionForecast({ full, used, next }) {
   const left = full - used;
-  const when = `Hermes compresses the conversation at ${full.toLocaleString()} tokens, ${
-    left > 0 ? `after ${left.toLocaleString()} more` : "before the next reply"
-  }`;
-  const steps = [];
+  const values = { full: inFull(full), left: inFull(left) };
+  const parts = [
+    left > 0
+      ? t("Hermes compresses the conversation at {full} tokens, after {left} more.", values)
+      : t("Hermes compresses the conversation at {full} tokens, before the next reply.", values),
+  ];
   if (next.pointers)
-    steps.push(
-      `${plural(
-        next.pointers,
-        "old result",
-      )} (about ${next.freed.toLocaleString()} tokens) would be replaced by pointers`,
+    parts.push(
+      t(
+        "{count} old result (about {tokens} tokens) would be replaced by a pointer.",
+        "{count} old results (about {tokens} tokens) would be replaced by pointers.",
+        { count: next.pointers, tokens: inFull(next.freed) },
+      ),
     );
   if (next.summarised)
-    steps.push(
-      `a summary would replace ${plural(
-        next.summarised,
-        "message",
-      )} (about ${next.replaced.toLocaleString()} tokens)`,
+    parts.push(
+      t(
+        "A summary would replace {count} message (about {tokens} tokens).",
+        "A summary would replace {count} messages (about {tokens} tokens).",
+        { count: next.summarised, tokens: inFull(next.replaced) },
+      ),
     );
-  const what = steps.join(", then ") || "there is nothing to compress yet";
-  return `${when}. ${what.charAt(0).toUpperCase()}${what.slice(1)}. The log keeps every message.`;
+  if (!next.pointers && !next.summarised) parts.push(t("There is nothing to compress yet."));
+  return [...parts, t("The log keeps every message.")].join(" ");
 }

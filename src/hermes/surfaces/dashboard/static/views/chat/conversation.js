@@ -3,12 +3,12 @@
 import { SessionFeed } from "../../app/feed.js";
 import { refreshWaiting } from "../../app/pending_requests.js";
 import { Store } from "../../app/ui.js";
+import { DrawingPace } from "./drawing_pace.js";
 import { Past } from "./earlier_rows.js";
 import { Outbox } from "./outbox.js";
-import { fresh, reduce } from "./transcript.js";
+import { fresh, isPiece, reduce } from "./transcript.js";
 
 const REMEMBERED = 6; // sessions whose transcript is kept while another is shown
-const HIDDEN_MS = 200; // milliseconds between two looks while the page is not seen
 
 /** @type {Map<string, Conversation>} */
 const recent = new Map();
@@ -16,7 +16,7 @@ const recent = new Map();
 export class Conversation {
   /** @type {HermesEvent[]} */
   #queue = [];
-  #waiting = 0;
+  #pace = new DrawingPace(() => this.#flush());
   /** @type {SessionFeed | null} */
   #feed = null;
   #past;
@@ -98,16 +98,12 @@ export class Conversation {
   #take(events) {
     this.#queue.push(...events);
     if (events.some((event) => event.type === "feed.partial")) refreshWaiting();
-    if (this.#waiting) return;
-    // Once per frame, however many events arrive; a hidden page has no frames.
-    this.#waiting = document.hidden
-      ? setTimeout(() => this.#flush(), HIDDEN_MS)
-      : requestAnimationFrame(() => this.#flush());
-    if (!document.hidden) setTimeout(() => this.#waiting && this.#flush(), HIDDEN_MS);
+    if (events.every(isPiece)) this.#pace.soon();
+    else this.#pace.atOnce();
   }
 
   #flush() {
-    this.#waiting = 0;
+    this.#pace.cancel();
     if (!this.#queue.length) return;
     const events = this.#queue;
     this.#queue = [];

@@ -46,7 +46,8 @@ export function DrawerRow({ session, current, asks, runs, selected, onSelect, on
   return html`<div class=${`drawer-item ${unread ? "unread" : ""}`}>
     <a class=${`drawer-row ${here ? "current" : ""}`} href=${`#${pathTo("chat", session.id)}`}
       aria-current=${here ? "page" : undefined} onClick=${onClick}>${body}</a>
-    <${Button} kind="quiet" class="drawer-menu" icon="more" label=${`Actions for ${titleOf(session)}`}
+    <${Button} kind="quiet" class="drawer-menu" icon="more"
+      label=${t("Actions for {session}", { session: titleOf(session) })}
       aria-haspopup="dialog" onClick=${() => setMenu(true)} />
     ${menu && html`<${RowMenu} session=${session} onClose=${() => setMenu(false)} />`}
   </div>`;
@@ -54,9 +55,9 @@ export function DrawerRow({ session, current, asks, runs, selected, onSelect, on
 
 /** @param {{ asks: boolean, runs: boolean, unread: boolean }} props */
 function Mark({ asks, runs, unread }) {
-  if (asks) return html`<span class="dot warn" role="img" aria-label="waiting for you" />`;
-  if (runs) return html`<span class="dot running" role="img" aria-label="running" />`;
-  return unread && html`<span class="dot unread" role="img" aria-label="unread" />`;
+  if (asks) return html`<span class="dot warn" role="img" aria-label=${t("waiting for you")} />`;
+  if (runs) return html`<span class="dot running" role="img" aria-label=${t("running")} />`;
+  return unread && html`<span class="dot unread" role="img" aria-label=${t("unread")} />`;
 }
 
 /** @param {{ session: SessionRow, onClose: () => void }} props */
@@ -65,19 +66,27 @@ function RowMenu({ session, onClose }) {
   const rows = [];
   if (may("chat"))
     rows.push(
-      ["pin", session.pinned ? "Unpin" : "Pin to the top", () => pin([session], !session.pinned)],
-      ["folder", "Move to a folder", () => move([session])],
-      ["edit", "Rename", () => rename(session)],
+      [
+        "pin",
+        session.pinned ? t("Unpin") : t("Pin to the top"),
+        () => pin([session], !session.pinned),
+      ],
+      ["folder", t("Move to a folder"), () => move([session])],
+      ["edit", t("Rename"), () => rename(session)],
       [
         "archive",
-        session.archived ? "Take out of the archive" : "Archive",
+        session.archived ? t("Take out of the archive") : t("Archive"),
         () => archive([session], !session.archived),
       ],
     );
   for (const [format, label] of FORMATS)
-    rows.push(["download", `Export as ${label}`, () => download([session], format)]);
+    rows.push([
+      "download",
+      t("Export as {format}", { format: label }),
+      () => download([session], format),
+    ]);
   if (may("admin"))
-    rows.push(["trash", "Delete", async () => (await remove(session)) && reloadLists()]);
+    rows.push(["trash", t("Delete"), async () => (await remove(session)) && reloadLists()]);
   return html`<${Dialog} title=${titleOf(session)} class="sheet" onClose=${onClose}><ul class="more">
     ${rows.map(
       ([icon, label, run]) =>

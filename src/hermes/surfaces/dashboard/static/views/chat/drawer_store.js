@@ -1,7 +1,10 @@
 // What the drawer lists: sessions by page, the pinned ones, the folders, and what search finds.
 /** @import { SearchHit, SessionRow } from "../../types/page.d.ts" */
+
 import { api } from "../../app/api.js";
+import { month } from "../../app/parts/format.js";
 import { changes } from "../../app/pending_requests.js";
+import { t } from "../../app/translation.js";
 import { useCallback, useEffect, useRef, useState, useStore } from "../../app/ui.js";
 
 const PAGE = 40;
@@ -104,10 +107,10 @@ export function byDate(sessions, now = new Date()) {
   /** @param {SessionRow} one */
   const name = (one) => {
     const at = one.updated * 1000;
-    if (at >= midnight) return "Today";
-    if (at >= midnight - day) return "Yesterday";
-    if (at >= midnight - 7 * day) return "Previous 7 days";
-    return new Date(at).toLocaleDateString(undefined, { month: "long", year: "numeric" });
+    if (at >= midnight) return t("Today");
+    if (at >= midnight - day) return t("Yesterday");
+    if (at >= midnight - 7 * day) return t("Previous 7 days");
+    return month(at);
   };
   /** @type {Map<string, SessionRow[]>} */
   const groups = new Map();

@@ -88,7 +88,7 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
     <span class="cost" title=${state.unpriced ? t("Some calls have no known price") : t("Cost of this session")}>
       ${state.cost > 0 ? money(state.cost) : ""}</span>
     <button type="button" class="button quiet model" onClick=${onModel} title=${t("Choose a model")}><span>
-      ${model || state.model || detail?.model || "model"}</span><${Icon} name="down" size=${14} /></button>
+      ${model || state.model || detail?.model || t("model")}</span><${Icon} name="down" size=${14} /></button>
     ${
       may("chat") &&
       html`<${ApprovalMode} current=${mode}
@@ -114,9 +114,13 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
         html`<li><a class="more-row" href=${`#${terminalOf(state.session)}`}><${Icon}
         name="terminal" />${t("Open in a terminal")}</a></li>`
       }</ul>
-      <p class="muted menu-facts">${state.cwd}${state.surface ? ` · started in ${state.surface}` : ""}${
-        detail?.running ? ` · runs in ${detail.running}` : ""
-      }</p><//>`
+      <p class="muted menu-facts">${[
+        state.cwd,
+        state.surface && t("started in {surface}", { surface: state.surface }),
+        detail?.running && t("runs in {surface}", { surface: detail.running }),
+      ]
+        .filter(Boolean)
+        .join(" · ")}</p><//>`
     }
   </header>`;
 }
@@ -151,7 +155,7 @@ export function ModelPicker({ current, onChoose, onClose }) {
         : html`<ul class="choices">
       <li><button type="button" class="more-row" aria-pressed=${!current ? "true" : "false"}
         onClick=${() => onChoose("")}><${Icon} name=${!current ? "check" : "settings"} />
-          ${models.current || "none"}<span class="muted">from the settings</span></button></li>
+          ${models.current || t("none")}<span class="muted">${t("from the settings")}</span></button></li>
       ${shown.map(
         (one) => html`<li key=${one.name}><button type="button" class="more-row"
         aria-pressed=${current === one.name ? "true" : "false"} onClick=${() => onChoose(one.name)}><${Icon}

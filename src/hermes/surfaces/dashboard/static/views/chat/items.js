@@ -7,9 +7,11 @@
  */
 /** @import { Outbox } from "./outbox.js" */
 /** @import { Attachment } from "./transcript.js" */
+
 import { may, sessionPath } from "../../app/api.js";
+import { argumentsOf } from "../../app/parts/call_arguments.js";
 import { Dialog } from "../../app/parts/dialog.js";
-import { argumentsOf, patched } from "../../app/parts/tool_card.js";
+import { patched } from "../../app/parts/tool_card.js";
 import {
   Ansi,
   Button,
@@ -26,6 +28,7 @@ import {
   Words,
 } from "../../app/parts.js";
 import { pathTo } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useMemo, useState } from "../../app/ui.js";
 import { Approval, Question, splitDiff } from "./requests.js";
 import { typed } from "./transcript.js";
@@ -33,11 +36,11 @@ import { WrittenActions } from "./written_file.js";
 
 /** @type {Record<string, [string, string]>} */
 const ENDS = {
-  interrupted: ["Stopped.", "info"],
-  failed: ["The turn failed.", "bad"],
-  crashed: ["Hermes stopped during this turn.", "bad"],
-  refused: ["The model refused.", "warn"],
-  budget: ["A limit was reached.", "warn"],
+  interrupted: [t("Stopped."), "info"],
+  failed: [t("The turn failed."), "bad"],
+  crashed: [t("Hermes stopped during this turn."), "bad"],
+  refused: [t("The model refused."), "warn"],
+  budget: [t("A limit was reached."), "warn"],
 };
 
 /**
@@ -66,8 +69,8 @@ function User({ item, context }) {
   const { text, along } = useMemo(() => typed(item.text), [item.text]);
   if (item.origin === "hermes")
     return html`<${Note}
-    item=${{ tone: "info", icon: "info", text: "Hermes added a note for the model.", detail: item.text }} />`;
-  return html`<article class="message user" aria-label="You">
+    item=${{ tone: "info", icon: "info", text: t("Hermes added a note for the model."), detail: item.text }} />`;
+  return html`<article class="message user" aria-label=${t("You")}>
     <div class="bubble"><p class="said" dir="auto">${text}</p><${Pictures} images=${item.images} seq=${item.seq}
       session=${context.session} />
       ${
@@ -80,20 +83,20 @@ function User({ item, context }) {
     <footer>${
       !item.taken &&
       html`<${Tag} kind="accent"><${Icon} name="clock" size=${13} />
-      ${item.delivery === "steer" ? "will be read during this turn" : "queued"}<//>`
+      ${item.delivery === "steer" ? t("will be read during this turn") : t("queued")}<//>`
     }
-      ${item.taken && item.delivery === "steer" && html`<span class="muted">sent during the turn</span>`}
+      ${item.taken && item.delivery === "steer" && html`<span class="muted">${t("sent during the turn")}</span>`}
       ${
         !item.taken &&
         may("chat") &&
-        html`<${Button} kind="quiet" icon="edit" label="Take back and edit"
+        html`<${Button} kind="quiet" icon="edit" label=${t("Take back and edit")}
           onClick=${() => context.withdraw(item, text)} /><${Button} kind="quiet" icon="trash"
-          label="Remove from the queue" onClick=${() => context.withdraw(item)} />`
+          label=${t("Remove from the queue")} onClick=${() => context.withdraw(item)} />`
       }
-      <span class="tools"><${Time} at=${item.ts} /><${Copy} text=${text} label="Copy message" />
+      <span class="tools"><${Time} at=${item.ts} /><${Copy} text=${text} label=${t("Copy message")} />
       ${
         may("chat") &&
-        html`<${Button} kind="quiet" icon="branch" label="Branch from here and edit the message"
+        html`<${Button} kind="quiet" icon="branch" label=${t("Branch from here and edit the message")}
         onClick=${() => context.branch(item, text)} />`
       }</span></footer>
   </article>`;
@@ -114,21 +117,22 @@ function Assistant({ item, context, last }) {
   return html`<article class="message assistant" aria-label="Hermes">
     ${item.reasoning && html`<${Reasoning} parts=${[item.reasoning]} />`}
     ${item.text && html`<${Markdown} text=${item.text} />`}
-    ${item.finish === "length" && html`<p class="muted">The reply was cut off at the maximum length.</p>`}
-    ${item.finish === "refused" && html`<p class="muted">The model refused to continue.</p>`}
+    ${item.finish === "length" && html`<p class="muted">${t("The reply was cut off at the maximum length.")}</p>`}
+    ${item.finish === "refused" && html`<p class="muted">${t("The model refused to continue.")}</p>`}
     ${
       item.text &&
       html`<footer><span class="tools"><${Time} at=${item.ts} />
-      ${item.model && html`<span class="muted">${item.model}</span>`}<${Copy} text=${item.text} label="Copy reply" />
+      ${item.model && html`<span class="muted">${item.model}</span>`}
+      <${Copy} text=${item.text} label=${t("Copy reply")} />
       ${
         may("chat") &&
-        html`<${Button} kind="quiet" icon="branch" label="Branch from here"
+        html`<${Button} kind="quiet" icon="branch" label=${t("Branch from here")}
         onClick=${() => context.branch(item)} />`
       }
       ${
         last &&
         may("chat") &&
-        html`<${Button} kind="quiet" icon="retry" label="Try again"
+        html`<${Button} kind="quiet" icon="retry" label=${t("Try again")}
         onClick=${context.retry} />`
       }</span></footer>`
     }
@@ -141,7 +145,7 @@ function Assistant({ item, context, last }) {
  */
 export function Live({ live, since }) {
   const [isThinking, isWriting] = [Boolean(live?.reasoning.length), Boolean(live?.text.length)];
-  return html`<article class="message assistant live" aria-label="Hermes is writing" aria-busy="true">
+  return html`<article class="message assistant live" aria-label=${t("Hermes is writing")} aria-busy="true">
     ${
       live &&
       isThinking &&
@@ -154,12 +158,12 @@ export function Live({ live, since }) {
     <p class="working"><span class="dots" aria-hidden="true"><i /><i /><i /></span><span class="muted">
       ${
         live?.tool
-          ? `Preparing ${live.tool}`
+          ? t("Preparing {tool}", { tool: live.tool })
           : isWriting
-            ? "Writing"
+            ? t("Writing")
             : isThinking
-              ? "Thinking"
-              : "Working"
+              ? t("Thinking")
+              : t("Working")
       }</span>${since > 0 && html`<${Running} since=${since} />`}</p>
   </article>`;
 }
@@ -172,13 +176,15 @@ function Running({ since }) {
     return () => clearInterval(timer);
   }, []);
   const seconds = Math.max(0, Math.floor(Date.now() / 1000 - since));
-  return html`<span class="muted running-since">for ${seconds < 60 ? `${seconds} s` : duration(seconds)}</span>`;
+  return html`<span class="muted running-since">
+    ${t("for {duration}", { duration: seconds < 60 ? t("{number} s", { number: seconds }) : duration(seconds) })}
+  </span>`;
 }
 
 /** @param {{ parts: string[], open?: boolean }} props */
 function Reasoning({ parts, open = false }) {
   return html`<details class="reasoning" open=${open}><summary><${Icon} name="thought" size=${16} />
-    ${open ? "Thinking" : "Thoughts"}</summary><div class="reasoning-text">${parts}</div></details>`;
+    ${open ? t("Thinking") : t("Thoughts")}</summary><div class="reasoning-text">${parts}</div></details>`;
 }
 
 /** @param {{ item: ToolItem, context: ItemContext, first: boolean }} props */
@@ -225,7 +231,7 @@ function Tool({ item, context, first }) {
     ${
       question?.answered &&
       html`<p class="answered"><${Icon} name="question" size=${14} /><span>
-      ${question.text}</span><strong>${question.reply ?? "no answer"}</strong></p>`
+      ${question.text}</span><strong>${question.reply ?? t("no answer")}</strong></p>`
     }
   <//>`;
 }
@@ -253,15 +259,17 @@ function writtenBy({ name, arguments: text, status }, cwd) {
 function verdictText({ answer, by, reason }) {
   const words =
     {
-      once: "Allowed once",
-      session: "Allowed for this session",
-      always: "Always allowed",
-      deny: "Denied",
+      once: t("Allowed once"),
+      session: t("Allowed for this session"),
+      always: t("Always allowed"),
+      deny: t("Denied"),
     }[answer] ?? answer;
   const who =
-    { nobody: "nobody could be asked", expired: "nobody answered in time", policy: "remembered" }[
-      by ?? ""
-    ] ?? (by ? `by ${by}` : "");
+    {
+      nobody: t("nobody could be asked"),
+      expired: t("nobody answered in time"),
+      policy: t("remembered"),
+    }[by ?? ""] ?? (by ? t("by {who}", { who: by }) : "");
   return `${words}${who ? ` (${who})` : ""}${reason ? `: ${reason}` : ""}`;
 }
 
@@ -270,12 +278,12 @@ function verdictText({ answer, by, reason }) {
  */
 function Note({ item }) {
   return html`<div class=${`note ${item.tone}`}><${Icon} name=${item.icon} size=${16} /><div><span>${item.text}</span>
-    ${item.link && html` <a href=${`#${pathTo("chat", item.link)}`}>Open</a>`}${
-      item.place && html` <a href=${`#/${item.place}`}>Review</a>`
+    ${item.link && html` <a href=${`#${pathTo("chat", item.link)}`}>${t("Open")}</a>`}${
+      item.place && html` <a href=${`#/${item.place}`}>${t("Review")}</a>`
     }
     ${
       item.detail &&
-      html`<details><summary>More</summary>${
+      html`<details><summary>${t("More")}</summary>${
         splitDiff(item.detail)[1]
           ? html`<${Diff} text=${item.detail} />`
           : html`<pre class="note-detail" tabindex="0"><${Ansi} text=${item.detail} /></pre>`
@@ -284,7 +292,7 @@ function Note({ item }) {
 }
 
 function ChangeModel() {
-  return html`<a class="button" href="#/settings/models">Change model</a>`;
+  return html`<a class="button" href="#/settings/models">${t("Change model")}</a>`;
 }
 
 /** @param {{ item: EndItem, context: ItemContext }} props */
@@ -302,15 +310,19 @@ function TurnEnd({ item, context }) {
       html`<div class=${`note ${tone}`} role=${tone === "bad" ? "alert" : undefined}><${Icon}
       name=${tone === "bad" ? "warn" : "info"} size=${16} /><div><span>${words}</span>
         ${item.detail && html` <span><${Words} text=${item.detail} /></span>`}</div>
-      ${tone === "bad" && may("chat") && html`<${Button} icon="retry" onClick=${context.retry}>Try again<//>`}
+      ${tone === "bad" && may("chat") && html`<${Button} icon="retry" onClick=${context.retry}>${t("Try again")}<//>`}
       ${item.reason === "failed" && may("admin") && html`<${ChangeModel} />`}</div>`
     }
     ${
       facts.length > 0 &&
       html`<p class="muted facts-line">${facts.join(" · ")} ${
         item.acted &&
-        html`<button type="button" class="link" onClick=${() => context.diff(item.turn)}>changes</button>`
-      } ${usage && html`<button type="button" class="link" onClick=${() => context.cost(item.turn)}>cost</button>`}</p>`
+        html`<button type="button" class="link" onClick=${() => context.diff(item.turn)}>${t("changes")}</button>`
+      } ${
+        usage &&
+        html`<button type="button" class="link"
+        onClick=${() => context.cost(item.turn)}>${t("cost")}</button>`
+      }</p>`
     }
   </div>`;
 }
@@ -325,7 +337,7 @@ export function Pictures({ images, seq, session }) {
   /** @param {string} address @param {string} source */
   const enlarge = (address, source) => {
     setLarge(address);
-    setName(source.split("/").pop() || "picture");
+    setName(source.split("/").pop() || t("picture"));
   };
   if (!images?.length) return null;
   return html`<div class="pictures">${images.map((image, index) => {
@@ -333,14 +345,15 @@ export function Pictures({ images, seq, session }) {
       return html`<a key=${index} href=${image.source} target="_blank"
       rel="noopener noreferrer">${image.source}</a>`;
     const address = image.url ?? sessionPath(session ?? "", "pictures", `${seq}`, `${index}`);
-    return html`<button key=${index} type="button" class="picture" aria-label="Enlarge the picture"
-      onClick=${() => enlarge(address, image.source)}><img src=${address} alt=${`Picture ${index + 1}`}
+    return html`<button key=${index} type="button" class="picture" aria-label=${t("Enlarge the picture")}
+      onClick=${() => enlarge(address, image.source)}><img src=${address}
+      alt=${t("Picture {number}", { number: index + 1 })}
       loading="lazy" /></button>`;
   })}${
     large &&
-    html`<${Dialog} title="Picture" class="large" onClose=${() => setLarge("")}><img src=${large} alt="" />
-      <p class="picture-links"><a href=${large} target="_blank" rel="noopener">Open in a new tab</a>
-      <a href=${large} download=${name}>Download</a></p><//>`
+    html`<${Dialog} title=${t("Picture")} class="large" onClose=${() => setLarge("")}><img src=${large} alt="" />
+      <p class="picture-links"><a href=${large} target="_blank" rel="noopener">${t("Open in a new tab")}</a>
+      <a href=${large} download=${name}>${t("Download")}</a></p><//>`
   }</div>`;
 }
 
@@ -354,7 +367,7 @@ export function Unsent({ message, outbox, onEdit }) {
     outbox.remove(message.key);
     onEdit(message);
   };
-  return html`<article class=${`message user unsent ${message.state}`} aria-label="You, not sent yet">
+  return html`<article class=${`message user unsent ${message.state}`} aria-label=${t("You, not sent yet")}>
     <div class="bubble"><p class="said" dir="auto">${message.text}</p>
       ${message.images.length > 0 && html`<${Pictures} images=${message.images} />`}
       ${(message.files ?? []).map(
@@ -364,16 +377,16 @@ export function Unsent({ message, outbox, onEdit }) {
     <footer>${
       failed
         ? html`<span class="unsent-why" role="alert"><${Icon} name="warn"
-      size=${14} />Not sent. ${message.error}${
-        message.pictures && !message.images.length ? " Add its pictures again." : ""
+      size=${14} />${t("Not sent. {reason}", { reason: message.error })}${
+        message.pictures && !message.images.length ? ` ${t("Add its pictures again.")}` : ""
       }</span>
-        <${Button} icon="retry" onClick=${() => outbox.again(message.key)}>Send again<//><${Button} kind="quiet"
-          icon="edit" onClick=${() => edit()}>Edit<//><${Button} kind="quiet" icon="trash"
-            label="Discard" onClick=${() => outbox.remove(message.key)} />`
+        <${Button} icon="retry" onClick=${() => outbox.again(message.key)}>${t("Send again")}<//><${Button} kind="quiet"
+          icon="edit" onClick=${() => edit()}>${t("Edit")}<//><${Button} kind="quiet" icon="trash"
+            label=${t("Discard")} onClick=${() => outbox.remove(message.key)} />`
         : html`<span class="muted">${
             message.state === "accepted"
-              ? "accepted"
-              : html`<span class="spinner" aria-hidden="true" /> sending`
+              ? t("accepted")
+              : html`<span class="spinner" aria-hidden="true" /> ${t("sending")}`
           }</span>`
     }</footer>
   </article>`;

@@ -6,8 +6,10 @@
  */
 /** @import { Conversation } from "./conversation.js" */
 /** @import { Outbox } from "./outbox.js" */
-import { Button, Icon, plural } from "../../app/parts.js";
+
+import { Button, Icon } from "../../app/parts.js";
 import { waiting } from "../../app/pending_requests.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useMemo, useRef, useStore } from "../../app/ui.js";
 import { CallGroup, groupCalls } from "./call_groups.js";
 import { Item, Live, Unsent } from "./items.js";
@@ -69,13 +71,13 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
       ),
     [rows, drawn[0], drawn.length, context, question?.call, last],
   );
-  return html`<div class="scroll" ref=${reading.box} tabindex="0" role="log" aria-label="Conversation"
+  return html`<div class="scroll" ref=${reading.box} tabindex="0" role="log" aria-label=${t("Conversation")}
     aria-live=${away ? "off" : "polite"} aria-relevant="additions">
     <div class="transcript" ref=${reading.inner}>
       ${
         !reading.isBegin &&
         html`<div class="row earlier" ref=${reading.top}><${Button} kind="quiet" busy=${busy}
-        onClick=${reading.earlier}>Show earlier messages<//></div>`
+        onClick=${reading.earlier}>${t("Show earlier messages")}<//></div>`
       }
       ${list}
       ${
@@ -87,8 +89,8 @@ export function Messages({ conversation, context, onEdit, goal = null }) {
     </div>
     ${
       away
-        ? html`<${Button} class="jump" icon="bottom" onClick=${jump}>Latest<//>`
-        : busy && html`<${Button} class="jump" busy>Loading earlier messages<//>`
+        ? html`<${Button} class="jump" icon="bottom" onClick=${jump}>${t("Latest")}<//>`
+        : busy && html`<${Button} class="jump" busy>${t("Loading earlier messages")}<//>`
     }
   </div>`;
 }
@@ -113,9 +115,9 @@ function LiveAndQueued({ state, context, question, isAsked, unsent, outbox, onEd
       ${
         one.kind === "approval"
           ? html`<${Approval} request=${one} session=${one.session_id} cwd=${context.cwd}
-        from=${one.title || "a child session"} />`
+        from=${one.title || t("a child session")} />`
           : html`<${Question} question=${one} session=${one.session_id} first=${one.call_id === question?.call}
-            from=${one.title || "a child session"} />`
+            from=${one.title || t("a child session")} />`
       }</div>`,
     )}
     ${unsent.map(
@@ -173,7 +175,11 @@ function groupUndone(items) {
 function UndoneMessages({ items, context }) {
   const words = items.filter((item) => item.kind === "user" || item.kind === "assistant").length;
   return html`<details class="taken"><summary><${Icon} name="undo" size=${16} />
-    ${plural(words, "message")} undone; the model no longer sees ${words === 1 ? "it" : "them"}</summary>
+    ${t(
+      "{count} message undone; the model no longer sees it",
+      "{count} messages undone; the model no longer sees them",
+      { count: words },
+    )}</summary>
     ${items.map(
       (item) => html`<div class="item" key=${item.key}><${Item} item=${item} context=${context} />
       </div>`,

@@ -1,4 +1,6 @@
 // The microphone: recordings as WAV files, how loud it is, and when somebody starts and stops speaking.
+import { t } from "../../app/translation.js";
+
 const RATE_HZ = 16_000; // what speech recognition works with
 const START_MS = 160; // of sound that make the beginning of speech
 const END_MS = 900; // of silence that end it
@@ -35,8 +37,10 @@ export class Microphone {
       const refused = error instanceof DOMException && error.name === "NotAllowedError";
       throw new Error(
         refused
-          ? "The browser does not allow the microphone here. Allow it beside the address, then try again."
-          : "No microphone was found. Connect one and try again, or attach a sound file.",
+          ? t(
+              "The browser does not allow the microphone here. Allow it beside the address, then try again.",
+            )
+          : t("No microphone was found. Connect one and try again, or attach a sound file."),
       );
     }
   }
@@ -93,7 +97,7 @@ class Recording {
     const type = this.#recorder.mimeType;
     const sound = await new Blob(this.#chunks, { type }).arrayBuffer();
     const decoded = await this.#context.decodeAudioData(sound).catch(() => null);
-    if (!decoded) throw new Error("Nothing was recorded. Wait until the bar moves, then speak.");
+    if (!decoded) throw new Error(t("Nothing was recorded. Wait until the bar moves, then speak."));
     const from = Math.max(0, (spokeAt - this.begun) / 1000 - LEAD_S);
     return wavOf(await resampled(decoded, Math.min(from, decoded.duration)));
   }

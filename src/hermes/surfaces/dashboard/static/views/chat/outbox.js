@@ -1,7 +1,9 @@
 // Outgoing messages. Nothing typed is lost: an unsent message stays here, even after a reload, with the reason.
 /** @import { Message, RequestBody, Transcript } from "../../types/page.d.ts" */
+
 import { ApiError, api, errorText, sessionPath } from "../../app/api.js";
 import { toast } from "../../app/parts.js";
+import { t } from "../../app/translation.js";
 import { kept, Store } from "../../app/ui.js";
 import { typed } from "./transcript.js";
 
@@ -168,7 +170,7 @@ function read(session) {
     return Array.isArray(found)
       ? found.map((one) => ({
           ...one,
-          error: one.error || "The page was closed before the message was sent.",
+          error: one.error || t("The page was closed before the message was sent."),
         }))
       : [];
   } catch {

@@ -1,5 +1,7 @@
 // Pasted, dropped or chosen files: pictures are resized if large, anything else is sent as it is.
 /** @import { AttachedFile, AttachedPicture } from "../../types/page.d.ts" */
+import { t } from "../../app/translation.js";
+
 const KINDS = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const LARGE_BYTES = 3 * 1024 * 1024; // bytes from which a picture is made smaller
 const LONGEST_PX = 2048; // pixels of its longer side then
@@ -21,7 +23,11 @@ export function isPicture(file) {
  */
 export async function readFile(file) {
   if (file.size > LARGEST_BYTES)
-    throw new Error(`${file.name} is too large to send: more than 11 MB. Copy it to the machine.`);
+    throw new Error(
+      t("{name} is too large to send: more than 11 MB. Copy it to the machine.", {
+        name: file.name,
+      }),
+    );
   return { name: file.name, data: await base64(file), bytes: file.size };
 }
 
@@ -51,7 +57,9 @@ async function smaller(file) {
     bitmap = await createImageBitmap(file);
   } catch {
     throw new Error(
-      `${file.name || "That"} can't be read as a picture. Use PNG, JPEG, GIF or WebP.`,
+      file.name
+        ? t("{name} can't be read as a picture. Use PNG, JPEG, GIF or WebP.", { name: file.name })
+        : t("That can't be read as a picture. Use PNG, JPEG, GIF or WebP."),
     );
   }
   const scale = Math.min(1, LONGEST_PX / Math.max(bitmap.width, bitmap.height));
@@ -63,7 +71,7 @@ async function smaller(file) {
   canvas.getContext("2d")?.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve, reject) => {
     const take = (/** @type {Blob | null} */ blob) =>
-      blob ? resolve(blob) : reject(new Error("The picture could not be made smaller."));
+      blob ? resolve(blob) : reject(new Error(t("The picture could not be made smaller.")));
     canvas.toBlob(take, "image/jpeg", 0.88);
   });
 }
@@ -76,7 +84,7 @@ function base64(blob) {
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
     reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ""));
-    reader.onerror = () => reject(new Error("The file could not be read."));
+    reader.onerror = () => reject(new Error(t("The file could not be read.")));
     reader.readAsDataURL(blob);
   });
 }

@@ -1,16 +1,18 @@
 // The model's plan, pinned above the composer: the last list that it gave to the `todo` tool.
 /** @import { Item, Transcript } from "../../types/page.d.ts" */
+
 import { Icon } from "../../app/parts/basics.js";
-import { argumentsOf } from "../../app/parts/tool_card.js";
+import { argumentsOf } from "../../app/parts/call_arguments.js";
+import { t } from "../../app/translation.js";
 import { html, isOpen, kept, useMemo } from "../../app/ui.js";
 
 /** @typedef {{ text: string, status: "pending" | "in_progress" | "done" }} PlanStep */
 
 /** @type {Record<string, [string, string]>} */
 const MARKS = {
-  done: ["check", "done"],
-  in_progress: ["right", "in progress"],
-  pending: ["", "to do"],
+  done: ["check", t("done")],
+  in_progress: ["right", t("in progress")],
+  pending: ["", t("to do")],
 };
 
 /**
@@ -40,9 +42,9 @@ export function PinnedPlan({ state }) {
     steps.find((step) => step.status !== "done");
   const remember = (/** @type {Event} */ event) => kept.set("plan", isOpen(event) ? "open" : null);
   return html`<details class="plan" open=${kept.get("plan") === "open"} onToggle=${remember}>
-    <summary><${Icon} name="list" size=${16} /><strong>Plan</strong>
-      <span class="plan-now" dir="auto">${now?.text ?? "All done"}</span>
-      <span class="muted">${done} of ${steps.length}</span></summary>
+    <summary><${Icon} name="list" size=${16} /><strong>${t("Plan")}</strong>
+      <span class="plan-now" dir="auto">${now?.text ?? t("All done")}</span>
+      <span class="muted">${t("{done} of {count}", { done, count: steps.length })}</span></summary>
     <ol>${steps.map((step, index) => {
       const [icon, words] = MARKS[step.status] ?? MARKS.pending;
       return html`<li key=${index} class=${step.status} dir="auto"><span class="plan-mark">

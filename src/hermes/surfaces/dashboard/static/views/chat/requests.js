@@ -1,14 +1,15 @@
 // Requests for approval, with exactly what will run, and questions of the model.
 /** @import { ApprovalRequest, QuestionAsked } from "../../types/page.d.ts" */
-import { api, errorText, may, sessionPath } from "../../app/api.js";
+import { may, sessionPath } from "../../app/api.js";
 import { approvalHash } from "../../app/approval_hash.js";
+import { argumentsOf } from "../../app/parts/call_arguments.js";
 import { confirm } from "../../app/parts/dialog.js";
 import { revealHidden, revealHiddenJson } from "../../app/parts/reveal.js";
-import { argumentsOf, CallInput, diffOf, summaryOf } from "../../app/parts/tool_card.js";
-import { ago, Button, Code, Diff, Icon, Keys, Markdown, toast } from "../../app/parts.js";
-import { refreshWaiting } from "../../app/pending_requests.js";
+import { CallInput, diffOf, summaryOf } from "../../app/parts/tool_card.js";
+import { ago, Button, Code, Diff, Icon, Keys, Markdown } from "../../app/parts.js";
 import { t } from "../../app/translation.js";
 import { Fragment, html, useRef, useState } from "../../app/ui.js";
+import { answerQuestion, give } from "./answers.js";
 import { useApprovalKeys } from "./approval_keys.js";
 
 /** @type {Record<string, string>} */
@@ -56,28 +57,6 @@ const ANSWERS = [
  * @property {boolean} [orphan]
  */
 
-/**
- * Sends an answer, or the value of a promise; shows a message if another answer came first.
- * @param {`/api/sessions/${string}/${"approvals" | "questions"}/${string}`} path
- * @param {object | Promise<object>} body
- * @param {(state: string) => void} set
- * @returns {Promise<boolean>}
- */
-async function give(path, body, set) {
-  set("sending");
-  try {
-    const { counted } = await api.post(path, /** @type {any} */ (await body));
-    if (!counted) toast(t("This was already answered, or nothing waits for the answer any more."));
-    set("given");
-    refreshWaiting();
-    return counted;
-  } catch (error) {
-    set("");
-    toast(errorText(error), "bad");
-    return false;
-  }
-}
-
 /** @param {string} reason */
 function denial(reason) {
   return { answer: "deny", ...(reason && { reason }) };
@@ -97,12 +76,13 @@ async function permission(answer, request) {
  * @param {ApprovalRequest} request
  */
 function confirmRule(request) {
-  const what = revealHidden(request.scope || "exactly this call, and no other");
+  const what = revealHidden(request.scope || t("exactly this call, and no other"));
   return confirm({
     title: t("Make this rule?"),
-    text:
-      `In every session from now on, Hermes does this without asking: ${what}. It still asks about anything ` +
-      "riskier. /permissions takes the rule back.",
+    text: [
+      t("In every session from now on, Hermes does this without asking: {what}.", { what }),
+      t("It still asks about anything riskier. /permissions takes the rule back."),
+    ].join(" "),
     action: t("Make the rule"),
   });
 }
@@ -143,12 +123,13 @@ export function Approval({ request, session, cwd, from = "", orphan = false }) {
       ${cwd && html`<dt>${t("Folder")}</dt><dd class="mono">${cwd}</dd>`}
       ${
         request.memorable !== false &&
-        html`<dt>“For this session” covers</dt><dd>${revealHidden(request.scope || "only this exact call")}</dd>`
+        html`<dt>${t("“For this session” covers")}</dt>
+          <dd>${revealHidden(request.scope || t("only this exact call"))}</dd>`
       }
       ${
         request.shape &&
         request.memorable !== false &&
-        html`<dt>“Always” covers</dt><dd class="mono">${revealHidden(request.scope || request.shape)}</dd>`
+        html`<dt>${t("“Always” covers")}</dt><dd class="mono">${revealHidden(request.scope || request.shape)}</dd>`
       }
       ${
         request.similar >= 5 &&
@@ -203,7 +184,7 @@ function WhatHappens({ request }) {
   if (diff) return html`<${CallInput} name=${name} text=${text} />`;
   return summary
     ? html`<${Code} text=${summary} language=${/terminal|exec_command/.test(name) ? "bash" : ""}
-    name="exact call" />`
+    name=${t("exact call")} />`
     : html`<${CallInput} name=${name} text=${text} />`;
 }
 
@@ -228,16 +209,6 @@ export function splitDiff(text) {
 }
 
 /**
- * Answers a question with text. Resolves to whether the answer counted.
- * @param {{ session: string, call: string }} question
- * @param {string} text
- * @param {(state: string) => void} [set]
- */
-export function answerQuestion({ session, call }, text, set = () => {}) {
-  return give(sessionPath(session, "questions", call), { text }, set);
-}
-
-/**
  * A plan to accept, change or send back.
  * @param {QuestionProps} props
  */
@@ -258,7 +229,7 @@ function Plan({ question, session, from = "", orphan = false }) {
     if (words.trim()) give(path, { text: words }, setState);
   };
   return html`<form class="asking" aria-label=${t("A plan for you to accept")} onSubmit=${sendBack}>
-    <p class="asking-title"><${Icon} name="list" size=${18} /><span>Hermes has a plan
+    <p class="asking-title"><${Icon} name="list" size=${18} /><span>${t("Hermes has a plan")}
       ${from && html` <span class="muted">(${from})</span>`}</span></p>
     ${orphan && html`<${Orphan} />`}
     ${
@@ -326,7 +297,7 @@ function PlainQuestion({ question, session, first = false, from = "", orphan = f
       allowed &&
       first &&
       html`<p class="asking-note">
-      ${question.options?.length ? "Choose one, or write" : "Write"} your answer below.</p>`
+      ${question.options?.length ? t("Choose one, or write your answer below.") : t("Write your answer below.")}</p>`
     }
     ${
       allowed &&

@@ -7,8 +7,9 @@
  * } from "../../types/page.d.ts"
  */
 
-import { plural } from "../../app/parts/format.js";
+import { inFull } from "../../app/parts/format.js";
 import { LongText } from "../../app/parts/long_text.js";
+import { t } from "../../app/translation.js";
 
 /** @typedef {(state: Transcript, event: HermesEvent) => void} Handler */
 
@@ -57,6 +58,14 @@ export function reduce(state, events) {
 }
 
 /**
+ * Whether an event is a piece of what is being written: of a reply, or of a running call's output.
+ * @param {HermesEvent} event
+ */
+export function isPiece(event) {
+  return WRITING.has(event.type) || event.type === "agent.tool.progress";
+}
+
+/**
  * @param {Transcript} state
  * @param {HermesEvent} event
  */
@@ -79,12 +88,41 @@ const OUTPUT_CHARS = 64 * 1024; // characters of a running call's output that ar
 /** @type {never[]} */
 const NONE = []; // one shared object, so that items can be compared by identity
 
+/**
+ * How a session that works for another one is doing, and how it ended.
+ * @type {Record<string, string>}
+ */
+export const CHILD_STATES = {
+  working: t("working"),
+  "asks you": t("asks you"),
+  "cut off": t("cut off"),
+  done: t("done"),
+  interrupted: t("interrupted"),
+  failed: t("failed"),
+  crashed: t("crashed"),
+  refused: t("refused"),
+  budget: t("budget"),
+  "not begun": t("not begun"),
+};
+
 /** @type {Record<string, string>} */
 const VERDICTS = {
-  done: "Goal reached",
-  continue: "Goal not reached yet",
-  wait: "Goal waits",
-  needs_you: "The goal needs you",
+  done: t("Goal reached"),
+  continue: t("Goal not reached yet"),
+  wait: t("Goal waits"),
+  needs_you: t("The goal needs you"),
+};
+/** @type {Record<string, (count: number) => string>} */
+const VERDICTS_AFTER = {
+  done: (count) =>
+    t("Goal reached after {count} turn", "Goal reached after {count} turns", { count }),
+  continue: (count) =>
+    t("Goal not reached yet after {count} turn", "Goal not reached yet after {count} turns", {
+      count,
+    }),
+  wait: (count) => t("Goal waits after {count} turn", "Goal waits after {count} turns", { count }),
+  needs_you: (count) =>
+    t("The goal needs you after {count} turn", "The goal needs you after {count} turns", { count }),
 };
 
 /** @type {{ [T in HermesEvent["type"]]?: (state: Transcript, event: EventOf<T>) => void }} */
@@ -99,7 +137,7 @@ const HANDLERS = {
       { ...event, seq: event.first },
       "warn",
       "warn",
-      `${rows} ${rows === 1 ? "row is" : "rows are"} missing here.`,
+      t("{count} row is missing here.", "{count} rows are missing here.", { count: rows }),
     );
     state.head = Math.max(state.head, event.last);
   },
@@ -122,7 +160,7 @@ const HANDLERS = {
     const { cwd = "", surface = "", kind = "root", parent = "" } = event;
     Object.assign(state, { cwd, surface, kind, parent });
     if (kind === "branch")
-      note(state, event, "info", "branch", "This is a branch of another session.", "", parent);
+      note(state, event, "info", "branch", t("This is a branch of another session."), "", parent);
   },
   "session.titled": (state, event) => {
     state.title = event.title;
@@ -131,15 +169,18 @@ const HANDLERS = {
     addCost(state, event.usage);
     const { before = 0, after = 0 } = event;
     state.context = after || state.context;
-    const sizes = `about ${before.toLocaleString()} tokens became ${after.toLocaleString()}`;
-    note(
-      state,
-      event,
-      "info",
-      "info",
-      `${shortened(event, "so its middle was summarized")}: ${sizes}.`,
-      event.summary,
-    );
+    const sizes = t("about {before} tokens became {after}", {
+      before: inFull(before),
+      after: inFull(after),
+    });
+    const text = event.turn_id
+      ? t("The conversation got too long for the model, so its middle was summarized: {sizes}.", {
+          sizes,
+        })
+      : t("The conversation was shortened for the model, so its middle was summarized: {sizes}.", {
+          sizes,
+        });
+    note(state, event, "info", "info", text, event.summary);
   },
   "session.compaction_failed": (state, event) => {
     const why = event.detail.trim().replace(/\.$/, "");
@@ -148,14 +189,14 @@ const HANDLERS = {
       event,
       "warn",
       "warn",
-      `The conversation could not be shortened: ${why}. Nothing was removed; Hermes will try again later.`,
+      t(
+        "The conversation could not be shortened: {why}. Nothing was removed; Hermes will try again later.",
+        { why },
+      ),
     );
   },
   "session.trimmed": (state, event) => {
-    const what = event.call_ids.length
-      ? plural(event.call_ids.length, "old result")
-      : "old pictures";
-    note(state, event, "info", "info", `${shortened(event, `so it no longer sees ${what}`)}.`);
+    note(state, event, "info", "info", trimmedText(event.call_ids.length, Boolean(event.turn_id)));
   },
   "session.imported": (state, event) => {
     note(
@@ -163,7 +204,11 @@ const HANDLERS = {
       event,
       "info",
       "download",
-      `Everything above was imported (${plural(event.rows, "row")}).`,
+      t(
+        "Everything above was imported ({count} row).",
+        "Everything above was imported ({count} rows).",
+        { count: event.rows },
+      ),
     );
   },
   "session.recovered": (state, event) => {
@@ -172,10 +217,11 @@ const HANDLERS = {
       event,
       "warn",
       "warn",
-      `The database was damaged and has been rebuilt: ${plural(
-        event.kept,
-        "row",
-      )} kept, ${event.lost} known to be lost.`,
+      t(
+        "The database was damaged and has been rebuilt: {count} row kept, {lost} known to be lost.",
+        "The database was damaged and has been rebuilt: {count} rows kept, {lost} known to be lost.",
+        { count: event.kept, lost: event.lost },
+      ),
       event.file,
     );
   },
@@ -183,13 +229,16 @@ const HANDLERS = {
     const taken = new Set(event.turns);
     change(state, (item) => taken.has(item.turn) && !item.undone, { undone: event.seq });
     state.redoable = event.seq;
-    const files = event.restored ? ` and restored ${plural(event.restored, "file")}` : "";
-    note(state, event, "info", "undo", `Undid ${plural(taken.size || 1, "turn")}${files}.`);
+    const turns = taken.size || 1;
+    const text = [t("Undid {count} turn.", "Undid {count} turns.", { count: turns })];
+    const count = event.restored;
+    if (count) text.push(t("{count} file restored.", "{count} files restored.", { count }));
+    note(state, event, "info", "undo", text.join(" "));
   },
   "session.redone": (state, event) => {
     change(state, (item) => item.undone === event.undone, { undone: 0 });
     state.redoable = 0;
-    note(state, event, "info", "redo", "Restored what the last undo removed.");
+    note(state, event, "info", "redo", t("Restored what the last undo removed."));
   },
   "agent.message.user": (state, event) => {
     state.redoable = 0;
@@ -359,20 +408,16 @@ const HANDLERS = {
     });
   },
   "agent.login.expired": (state, event) => {
-    note(state, event, "warn", "warn", `${event.detail} Sign in again: ${event.command}`);
+    const { detail, command } = event;
+    note(state, event, "warn", "warn", t("{detail} Sign in again: {command}", { detail, command }));
   },
   "agent.model.retried": (state, event) => {
     state.live = null;
-    note(
-      state,
-      event,
-      "warn",
-      "retry",
-      `The model did not answer (${event.reason}). Trying again${
-        event.model ? ` with ${event.model}` : ""
-      }.`,
-      event.detail,
-    );
+    const { reason, model } = event;
+    const text = model
+      ? t("The model did not answer ({reason}). Trying again with {model}.", { reason, model })
+      : t("The model did not answer ({reason}). Trying again.", { reason });
+    note(state, event, "warn", "retry", text, event.detail);
   },
   "agent.picture.reduced": (state, event) => note(state, event, "warn", "warn", event.detail),
   "agent.picture.withheld": (state, event) => note(state, event, "warn", "warn", event.detail),
@@ -389,26 +434,47 @@ const HANDLERS = {
         .trim(),
     ),
   "agent.goal.set": (state, event) =>
-    note(state, event, "accent", "info", `Goal: ${event.text}`, event.verify ?? ""),
+    note(
+      state,
+      event,
+      "accent",
+      "info",
+      t("Goal: {goal}", { goal: event.text }),
+      event.verify ?? "",
+    ),
   "agent.goal.judged": (state, event) => {
     const { verdict, turns = 0, reason = "", check } = event;
-    const after = turns ? ` after ${plural(turns, "turn")}` : "";
     const tone = verdict === "needs_you" ? "warn" : verdict === "done" ? "accent" : "info";
     const icon = verdict === "needs_you" ? "warn" : "info";
-    const text = `${VERDICTS[verdict]}${after}${reason ? `: ${reason}` : "."}`;
+    const words = turns ? VERDICTS_AFTER[verdict]?.(turns) : VERDICTS[verdict];
+    const text = reason
+      ? t("{verdict}: {reason}", { verdict: words ?? verdict, reason })
+      : `${words}.`;
     note(state, event, tone, icon, text, check?.output ?? "");
   },
   "agent.goal.woken": (state, event) => note(state, event, "info", "info", event.reason ?? ""),
   "agent.goal.paused": (state, event) =>
-    note(state, event, "warn", "warn", `Goal paused. ${event.reason ?? ""}`.trim()),
+    note(
+      state,
+      event,
+      "warn",
+      "warn",
+      t("Goal paused. {reason}", { reason: event.reason ?? "" }).trim(),
+    ),
   "agent.goal.resumed": (state, event) =>
-    note(state, event, "info", "info", "Going on with the goal."),
-  "agent.goal.cleared": (state, event) => note(state, event, "info", "info", "Goal dropped."),
+    note(state, event, "info", "info", t("Going on with the goal.")),
+  "agent.goal.cleared": (state, event) => note(state, event, "info", "info", t("Goal dropped.")),
   "agent.child.ended": (state, event) => {
-    const how = event.reason === "done" ? "is done" : `ended: ${event.reason ?? "unknown"}`;
     const tone = event.reason === "done" ? "info" : "warn";
-    const text = `Background work ${how}${event.title ? ` (${event.title})` : ""}.`;
-    note(state, event, tone, "branch", text, event.text || event.detail || "", event.child);
+    note(
+      state,
+      event,
+      tone,
+      "branch",
+      childEnded(event),
+      event.text || event.detail || "",
+      event.child,
+    );
   },
   "agent.reply.rejected": (state, event) => {
     state.live = null;
@@ -417,7 +483,7 @@ const HANDLERS = {
       event,
       "warn",
       "warn",
-      `A reply could not be used (${event.reason.replaceAll("_", " ")}).`,
+      t("A reply could not be used ({reason}).", { reason: event.reason.replaceAll("_", " ") }),
       event.detail,
     );
   },
@@ -428,14 +494,15 @@ const HANDLERS = {
       event,
       "accent",
       "learning",
-      `Hermes proposes to learn: ${event.title}`,
+      t("Hermes proposes to learn: {title}", { title: event.title }),
       event.diff,
       "",
       "learning",
     );
   },
   "agent.learning.changed": (state, event) => {
-    note(state, event, "accent", "learning", `Learned: ${event.title}`, "", "", "learning");
+    const text = t("Learned: {title}", { title: event.title });
+    note(state, event, "accent", "learning", text, "", "", "learning");
   },
   "agent.learning.reviewed": (state, event) => {
     if (event.failure)
@@ -444,7 +511,7 @@ const HANDLERS = {
         event,
         "warn",
         "learning",
-        "The review failed. Nothing was changed.",
+        t("The review failed. Nothing was changed."),
         event.failure,
       );
     else if (event.summary)
@@ -453,14 +520,38 @@ const HANDLERS = {
 };
 
 /**
- * The note about a compression: automatic during a turn, otherwise requested.
- * @param {Envelope} event
- * @param {string} how
+ * The note about results, or pictures, that the model no longer sees: automatic during a turn, otherwise requested.
+ * @param {number} count
+ * @param {boolean} isAutomatic
  */
-function shortened(event, how) {
-  return event.turn_id
-    ? `The conversation got too long for the model, ${how}`
-    : `The conversation was shortened for the model, ${how}`;
+function trimmedText(count, isAutomatic) {
+  if (!count)
+    return isAutomatic
+      ? t("The conversation got too long for the model, so it no longer sees old pictures.")
+      : t("The conversation was shortened for the model, so it no longer sees old pictures.");
+  return isAutomatic
+    ? t(
+        "The conversation got too long for the model, so it no longer sees {count} old result.",
+        "The conversation got too long for the model, so it no longer sees {count} old results.",
+        { count },
+      )
+    : t(
+        "The conversation was shortened for the model, so it no longer sees {count} old result.",
+        "The conversation was shortened for the model, so it no longer sees {count} old results.",
+        { count },
+      );
+}
+
+/** @param {{ reason?: string | null, title?: string | null }} event */
+function childEnded({ reason, title }) {
+  if (reason === "done")
+    return title
+      ? t("Background work is done ({title}).", { title })
+      : t("Background work is done.");
+  const why = CHILD_STATES[reason ?? ""] ?? reason ?? t("unknown");
+  return title
+    ? t("Background work ended: {why} ({title}).", { why, title })
+    : t("Background work ended: {why}.", { why });
 }
 
 /**

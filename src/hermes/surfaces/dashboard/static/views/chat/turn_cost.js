@@ -1,7 +1,9 @@
 // What a turn cost, and why: its calls to the model, what each read and wrote.
 /** @import { AssistantItem, Transcript } from "../../types/page.d.ts" */
+
 import { Dialog } from "../../app/parts/dialog.js";
-import { count, inFull, money, plural } from "../../app/parts/format.js";
+import { count, inFull, money } from "../../app/parts/format.js";
+import { t, withElements } from "../../app/translation.js";
 import { html } from "../../app/ui.js";
 
 /** @param {{ state: Transcript, turn: string, onClose: () => void }} props */
@@ -9,11 +11,11 @@ export function TurnCost({ state, turn, onClose }) {
   const calls = /** @type {AssistantItem[]} */ (
     state.items.filter((item) => item.kind === "assistant" && item.turn === turn && item.usage)
   );
-  return html`<${Dialog} title="Cost of this turn" class="wide" onClose=${onClose}>
+  return html`<${Dialog} title=${t("Cost of this turn")} class="wide" onClose=${onClose}>
     ${
       calls.length
         ? html`<${Why} calls=${calls} /><${Calls} calls=${calls} />`
-        : html`<p class="muted">The provider reported no usage for this turn.</p>`
+        : html`<p class="muted">${t("The provider reported no usage for this turn.")}</p>`
     }
   <//>`;
 }
@@ -27,20 +29,40 @@ function Why({ calls }) {
   const unknown = calls.filter((one) => one.usage?.cost_usd == null).length;
   const cost = sum(calls, "cost_usd");
   return html`
-    <p><strong>${cost ? money(cost) : "Cost unknown"}</strong> for ${plural(calls.length, "model call")}${
-      cost > 0 && unknown > 0 ? `; the price of ${plural(unknown, "call")} is not known` : ""
-    }.</p>
-    <p class="muted">Each call reads the whole conversation again: ${count(read)} tokens in all, of which${" "}
-      ${Math.round((cached / Math.max(read, 1)) * 100)}% came from the provider's cache, which costs less.${" "}
-      The model wrote${" "}
-      ${count(written)} tokens${thinking ? `, ${count(thinking)} of them while thinking` : ""}.</p>
+    <p>${withElements(
+      t("{cost} for {count} model call.", "{cost} for {count} model calls.", {
+        count: calls.length,
+      }),
+      { cost: html`<strong>${cost ? money(cost) : t("Cost unknown")}</strong>` },
+    )}${" "}
+      ${
+        cost > 0 &&
+        unknown > 0 &&
+        t("The price of {count} call is not known.", "The price of {count} calls is not known.", {
+          count: unknown,
+        })
+      }</p>
+    <p class="muted">
+      ${t("Each call reads the whole conversation again: {count} tokens in all.", { count: count(read) })}${" "}
+      ${t("{share}% of them came from the provider's cache, which costs less.", {
+        share: Math.round((cached / Math.max(read, 1)) * 100),
+      })}${" "}
+      ${
+        thinking
+          ? t("The model wrote {count} tokens, {thinking} of them while thinking.", {
+              count: count(written),
+              thinking: count(thinking),
+            })
+          : t("The model wrote {count} tokens.", { count: count(written) })
+      }</p>
   `;
 }
 
 /** @param {{ calls: AssistantItem[] }} props */
 function Calls({ calls }) {
-  const heads = ["Call", "Model", "Read", "From cache", "Written", "Cost"];
-  return html`<div class="scroll-x" tabindex="0" role="region" aria-label="Calls of this turn"><table class="numbers">
+  const heads = [t("Call"), t("Model"), t("Read"), t("From cache"), t("Written"), t("Cost")];
+  return html`<div class="scroll-x" tabindex="0" role="region" aria-label=${t("Calls of this turn")}>
+    <table class="numbers">
     <thead><tr>${heads.map((head) => html`<th key=${head} scope="col">${head}</th>`)}</tr></thead>
     <tbody>${calls.map(
       ({ key, model, usage }, index) => html`<tr key=${key}>
@@ -48,7 +70,7 @@ function Calls({ calls }) {
         <td>${inFull(usage?.input_tokens ?? 0)}</td>
         <td>${inFull(usage?.cache_read_tokens ?? 0)}</td>
         <td>${inFull(usage?.output_tokens ?? 0)}</td>
-        <td>${usage?.cost_usd == null ? "unknown" : money(usage.cost_usd)}</td></tr>`,
+        <td>${usage?.cost_usd == null ? t("unknown") : money(usage.cost_usd)}</td></tr>`,
     )}</tbody></table></div>`;
 }
 

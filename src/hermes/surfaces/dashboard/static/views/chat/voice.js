@@ -2,9 +2,11 @@
 /** @import { Answer, Delivery, Transcript } from "../../types/page.d.ts" */
 /** @import { Microphone } from "./microphone.js" */
 /** @import { SpeechPlayer } from "./spoken_reply.js" */
+
 import { api, errorText } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, toast } from "../../app/parts.js";
+import { t } from "../../app/translation.js";
 import { html, kept, Store, useEffect, useRef, useStore } from "../../app/ui.js";
 
 const LOOK_MS = 50; // between two looks at the loudness
@@ -28,11 +30,11 @@ const WHILE_SPEAKING = 2.5; // how much louder somebody must be to interrupt Her
 /** @type {Record<Phase, string>} */
 const WORDS = {
   off: "",
-  starting: "Starting",
-  recording: "Recording",
-  listening: "Listening",
-  hearing: "Hearing you",
-  transcribing: "Understanding",
+  starting: t("Starting"),
+  recording: t("Recording"),
+  listening: t("Listening"),
+  hearing: t("Hearing you"),
+  transcribing: t("Understanding"),
 };
 
 /** What the server can do; null until it is known. */
@@ -236,7 +238,7 @@ export async function understoodOrKept(recording, keep) {
   } catch (error) {
     keep(recording);
     toast(
-      `${errorText(error)} The recording is attached: send it, or remove it and try again.`,
+      `${errorText(error)} ${t("The recording is attached: send it, or remove it and try again.")}`,
       "bad",
     );
     return "";
@@ -252,10 +254,11 @@ const hasMicrophone = () => Boolean(navigator.mediaDevices && window.MediaRecord
  */
 export async function setSpokenReplies(word) {
   const known = abilities.value ?? (await api.get("/api/speech"));
-  if (!known.speaks) return void toast("No voice is set up. On the machine: hermes voice", "bad");
+  if (!known.speaks)
+    return void toast(t("No voice is set up. On the machine: hermes voice"), "bad");
   const wanted = word ? word !== "off" : !voice.speaksReplies;
   voice.speaksReplies = wanted;
-  return void toast(wanted ? "Replies are spoken." : "Replies are not spoken.");
+  return void toast(wanted ? t("Replies are spoken.") : t("Replies are not spoken."));
 }
 
 /**
@@ -291,8 +294,8 @@ export function VoiceButtons(props) {
       ? [
           {
             keys: "Alt+v",
-            label: "Talk, or finish talking",
-            group: "Chat",
+            label: t("Talk, or finish talking"),
+            group: t("Chat"),
             icon: "mic",
             typing: true,
             run: () => void voice.talk(),
@@ -308,7 +311,7 @@ export function VoiceButtons(props) {
       known?.speaks &&
       html`<${Button} kind="quiet" icon="voice" class=${state.isHandsFree ? "on" : ""}
         aria-pressed=${state.isHandsFree ? "true" : "false"} disabled=${isRecording}
-        label=${state.isHandsFree ? "End the conversation" : "Talk hands-free"}
+        label=${state.isHandsFree ? t("End the conversation") : t("Talk hands-free")}
         onClick=${() => voice.toggleHandsFree()} />`
     }`;
 }
@@ -326,7 +329,7 @@ function TalkButton({ isRecording, isDisabled }) {
     pressed.current = 0;
     if (held > HOLD_MS) voice.talk(); // a short press only started it
   };
-  const label = isRecording ? "Finish recording" : "Talk";
+  const label = isRecording ? t("Finish recording") : t("Talk");
   return html`<${Button} kind="quiet" icon=${isRecording ? "stop" : "mic"} class=${isRecording ? "recording" : ""}
     aria-pressed=${isRecording ? "true" : "false"} disabled=${isDisabled} label=${label}
     title=${`${label} (Alt V)`} onPointerDown=${press} onClick=${click} />`;
@@ -335,7 +338,7 @@ function TalkButton({ isRecording, isDisabled }) {
 /** What the microphone does now, and how loud it is. */
 export function VoiceStatus() {
   const { phase, isHandsFree, isSpeaking, level } = useStore(voice.state);
-  const words = isHandsFree && isSpeaking && phase === "listening" ? "Speaking" : WORDS[phase];
+  const words = isHandsFree && isSpeaking && phase === "listening" ? t("Speaking") : WORDS[phase];
   if (!words) return null;
   return html`<p class="voice-status" role="status"><span class="voice-level"
     style=${`--level: ${Math.min(1, level * 6).toFixed(2)}`} aria-hidden="true" />${words}</p>`;

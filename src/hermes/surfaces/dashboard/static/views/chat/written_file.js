@@ -1,9 +1,11 @@
 // A file that a turn wrote: opened in a dialog, or downloaded.
 /** @import { Answer } from "../../types/page.d.ts" */
+
 import { api, errorText, sessionPath } from "../../app/api.js";
 import { IconLink } from "../../app/parts/basics.js";
 import { languageOfFile } from "../../app/parts/highlight.js";
 import { Button, Code, Dialog, Loading, size } from "../../app/parts.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 
 /** @typedef {{ session: string, turn: string, path: string }} WrittenProps */
@@ -20,10 +22,11 @@ function downloadAddress({ session, turn, path }) {
  */
 export function WrittenActions(props) {
   const [open, setOpen] = useState(false);
-  const name = props.path.split("/").pop();
+  const name = props.path.split("/").pop() ?? "";
   return html`<span class="written">
-    <${Button} kind="quiet" icon="eye" label=${`Open ${name}`} onClick=${() => setOpen(true)} />
-    <${IconLink} icon="download" label=${`Download ${name}`} href=${downloadAddress(props)} download=${name} />
+    <${Button} kind="quiet" icon="eye" label=${t("Open {name}", { name })} onClick=${() => setOpen(true)} />
+    <${IconLink} icon="download" label=${t("Download {name}", { name })} href=${downloadAddress(props)}
+      download=${name} />
     ${open && html`<${WrittenFile} ...${props} onClose=${() => setOpen(false)} />`}
   </span>`;
 }
@@ -55,9 +58,13 @@ function Content({ found, address }) {
   if (found.kind === "picture")
     return html`<img class="written-picture" src=${address} alt=${name} />`;
   if (found.kind === "other")
-    return html`<p class="muted">This file can't be shown here (${size(found.bytes)}).</p>
-      <p><a class="button" href=${address} download=${name}>Download</a></p>`;
-  return html`${found.is_cut && html`<p class="muted">Showing the beginning of ${size(found.bytes)}.</p>`}
+    return html`<p class="muted">${t("This file can't be shown here ({size}).", { size: size(found.bytes) })}</p>
+      <p><a class="button" href=${address} download=${name}>${t("Download")}</a></p>`;
+  return html`${
+    found.is_cut &&
+    html`<p
+      class="muted">${t("Showing the beginning of {size}.", { size: size(found.bytes) })}</p>`
+  }
     <${Code} text=${found.text} name=${name} language=${languageOf(name)} />`;
 }
 

@@ -1,12 +1,13 @@
 // The history of memory and skills, newest first: what each change did, and how to revert it.
 /** @import { HistoryEntry } from "../../types/page.d.ts" */
+
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Empty, Keys, Time } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
 import { Diff } from "../../app/parts/diff.js";
-import { plural } from "../../app/parts/format.js";
 import { toast, tryTo } from "../../app/parts/toast.js";
+import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { Chips } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
@@ -32,8 +33,8 @@ import { OriginLabel } from "./origin.js";
  */
 
 const UNDER = [
-  ["skills", "Skills"],
-  ["memories", "Memory"],
+  ["skills", t("Skills")],
+  ["memories", t("Memory")],
 ];
 const MOST = 200; // changes that are shown
 
@@ -69,7 +70,7 @@ export function History() {
   `;
   return html`
     <div class="stack">
-      <${Chips} label="Changes to" choices=${UNDER} value=${under} onPick=${pick} />
+      <${Chips} label=${t("Changes to")} choices=${UNDER} value=${under} onPick=${pick} />
       ${whenLoaded(history, ({ missing }) =>
         missing || !entries.length
           ? html`<${NoChanges} missing=${missing} under=${under} />`
@@ -83,28 +84,32 @@ export function History() {
 function NoChanges({ missing, under }) {
   if (missing) {
     return html`
-      <${Empty} icon="info" title="There is no history">${missing[0].toUpperCase() + missing.slice(1)}.<//>
+      <${Empty} icon="info" title=${t("There is no history")}>${missing[0].toUpperCase() + missing.slice(1)}.<//>
     `;
   }
   return html`
-    <${Empty} icon="clock" title="Nothing has changed yet">
-      Every change to ${under === "skills" ? "a skill" : "the memory"} is listed here and can be undone.
+    <${Empty} icon="clock" title=${t("Nothing has changed yet")}>
+      ${
+        under === "skills"
+          ? t("Every change to a skill is listed here and can be undone.")
+          : t("Every change to the memory is listed here and can be undone.")
+      }
     <//>
   `;
 }
 
 /** @param {HistoryKeys} props */
 function useHistoryKeys({ entries, open, setOpen, takeBack }) {
-  const group = "History";
+  const group = t("History");
   const at = entries.findIndex((one) => one.hash === open);
   /** @param {number} step */
   const move = (step) => () =>
     setOpen(entries[Math.min(Math.max(at + step, 0), entries.length - 1)]?.hash ?? "");
   const undo = () => (at >= 0 && may("approve") ? void takeBack(entries[at], false) : false);
   useKeys([
-    { keys: "j", label: "Next change", group, run: move(1) },
-    { keys: "k", label: "Previous change", group, run: move(-1) },
-    { keys: "Alt+u", label: "Undo the change", group, run: undo },
+    { keys: "j", label: t("Next change"), group, run: move(1) },
+    { keys: "k", label: t("Previous change"), group, run: move(-1) },
+    { keys: "Alt+u", label: t("Undo the change"), group, run: undo },
   ]);
 }
 
@@ -139,8 +144,9 @@ function Entry({ one, under, open, onToggle, takeBack }) {
 function RevertActions({ takeBack }) {
   return html`
     <div class="row wrap">
-      <${Button} icon="undo" onClick=${() => takeBack(false)}>Undo this change<${Keys} of="Alt+u" /><//>
-      <${Button} kind="quiet" icon="clock" onClick=${() => takeBack(true)}>Restore the state after this change<//>
+      <${Button} icon="undo" onClick=${() => takeBack(false)}>${t("Undo this change")}<${Keys} of="Alt+u" /><//>
+      <${Button} kind="quiet" icon="clock" onClick=${() => takeBack(true)}>
+        ${t("Restore the state after this change")}<//>
     </div>
   `;
 }
@@ -154,10 +160,26 @@ function Change({ hash, under }) {
   return html`
     ${whenLoaded(change, (diff) =>
       diff
-        ? html`<${Diff} text=${diff} label="Changes" />`
-        : html`<p class="muted">There is nothing to show for this change.</p>`,
+        ? html`<${Diff} text=${diff} label=${t("Changes")} />`
+        : html`<p class="muted">${t("There is nothing to show for this change.")}</p>`,
     )}
   `;
+}
+
+/**
+ * @param {Under} under
+ * @param {string} change
+ */
+function restoreText(under, change) {
+  return under === "skills"
+    ? t(
+        "All skills are restored to the state after “{change}”. Later changes are undone, and stay in the history.",
+        { change },
+      )
+    : t(
+        "The memory is restored to the state after “{change}”. Later changes are undone, and stay in the history.",
+        { change },
+      );
 }
 
 /**
@@ -170,23 +192,24 @@ function Change({ hash, under }) {
 async function revert(entry, under, whole, again) {
   const question = whole
     ? {
-        title: "Restore this state?",
-        text:
-          `Everything under ${under} is restored to the state after “${entry.title}”. ` +
-          "Later changes are undone, and stay in the history.",
-        action: "Restore state",
+        title: t("Restore this state?"),
+        text: restoreText(under, entry.title),
+        action: t("Restore state"),
       }
     : {
-        title: "Undo this change?",
-        text:
-          `“${entry.title}” is undone; later changes stay. ` +
-          "The undo is a change of its own and can be undone too.",
-        action: "Undo change",
+        title: t("Undo this change?"),
+        text: t(
+          "“{change}” is undone; later changes stay. The undo is a change of its own and can be undone too.",
+          { change: entry.title },
+        ),
+        action: t("Undo change"),
       };
   if (!(await confirm(question))) return;
   const answer = await tryTo(() =>
     api.post("/api/learning/revert", { change: entry.hash, under, whole }),
   );
-  if (answer) toast(`Done: ${plural(answer.files.length, "file")} changed.`, "good");
+  const count = answer?.files.length ?? 0;
+  const done = t("Done: {count} file changed.", "Done: {count} files changed.", { count });
+  if (answer) toast(done, "good");
   again();
 }

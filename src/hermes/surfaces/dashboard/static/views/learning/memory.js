@@ -1,10 +1,11 @@
 // What Hermes remembers: two files of notes, how full they are, and editing them note by note.
 /** @import { Answer, Failure, MemoryChange, MemoryFile } from "../../types/page.d.ts" */
+
 import { api, asFailure, may } from "../../app/api.js";
 import { Button, Empty, Icon } from "../../app/parts/basics.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
-import { plural } from "../../app/parts/format.js";
 import { toast } from "../../app/parts/toast.js";
+import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
@@ -13,8 +14,8 @@ import { useLoaded, whenLoaded } from "../loading.js";
 
 /** @type {Record<string, ["memory" | "user", string]>} */
 const ABOUT = {
-  "MEMORY.md": ["memory", "What Hermes has learned about the work"],
-  "USER.md": ["user", "What Hermes knows about you"],
+  "MEMORY.md": ["memory", t("What Hermes has learned about the work")],
+  "USER.md": ["user", t("What Hermes knows about you")],
 };
 
 export function Memory() {
@@ -27,7 +28,7 @@ export function Memory() {
           <${FlaggedNotes} notes=${flagged} />
           ${files.map((file) => html`<${File} key=${file.name} file=${file} put=${memory.put} />`)}
           <p class="muted small">
-            New sessions see these notes; running sessions do not. The history lists every change and can undo it.
+            ${t("New sessions see these notes; running sessions do not. The history lists every change and can undo it.")}
           </p>
         </div>
       `,
@@ -41,7 +42,11 @@ function FlaggedNotes({ notes }) {
     notes.length > 0 &&
     html`
     <div class="card warned" role="alert">
-      <h2><${Icon} name="warn" /> ${plural(notes.length, "note")} kept out of the prompt</h2>
+      <h2><${Icon} name="warn" /> ${t(
+        "{count} note kept out of the prompt",
+        "{count} notes kept out of the prompt",
+        { count: notes.length },
+      )}</h2>
       <ul class="plain">
         ${notes.map(
           (one, index) => html`
@@ -82,9 +87,9 @@ function File({ file, put }) {
       ${
         file.notes.length
           ? html`<${Notes} notes=${file.notes} edit=${edit} />`
-          : html`<${Empty} icon="thought" title="Empty">Nothing is remembered here yet.<//>`
+          : html`<${Empty} icon="thought" title=${t("Empty")}>${t("Nothing is remembered here yet.")}<//>`
       }
-      ${may("admin") && html`<${NewNote} label=${`New note in ${file.name}`} edit=${edit} />`}
+      ${may("admin") && html`<${NewNote} label=${t("New note in {file}", { file: file.name })} edit=${edit} />`}
       ${error && html`<${FieldError} error=${error} />`}
     </section>
   `;
@@ -102,7 +107,7 @@ function SpaceUsed({ file: { name, length, limit, fill } }) {
         high=${limit * 0.9}
         optimum="0"
         value=${length}
-        aria-label=${`Space used in ${name}`}
+        aria-label=${t("Space used in {file}", { file: name })}
       />
       <span class="small muted">${fill} (${percent}%)</span>
     </div>
@@ -128,27 +133,27 @@ function Notes({ notes, edit }) {
 function NoteActions({ number, text, edit }) {
   const replace = async () => {
     const answer = await ask({
-      title: "Edit the note",
-      label: "Note",
+      title: t("Edit the note"),
+      label: t("Note"),
       value: text,
-      action: "Save",
+      action: t("Save"),
     });
     const next = answer?.trim();
     if (next && next !== text) await edit({ action: "replace", old: text, text: next });
   };
   const remove = async () => {
     const sure = await confirm({
-      title: "Forget this note?",
-      text: `${text} — The history keeps it and can restore it.`,
-      action: "Forget this note",
+      title: t("Forget this note?"),
+      text: t("{note} — The history keeps it and can restore it.", { note: text }),
+      action: t("Forget this note"),
       danger: true,
     });
     if (!sure || !(await edit({ action: "remove", old: text }))) return;
-    toast("Forgotten. The history can restore it.", "good");
+    toast(t("Forgotten. The history can restore it."), "good");
   };
   return html`
-    <${Button} kind="quiet" icon="edit" label=${`Edit note ${number}`} onClick=${replace} />
-    <${Button} kind="quiet" icon="trash" label=${`Forget note ${number}`} onClick=${remove} />
+    <${Button} kind="quiet" icon="edit" label=${t("Edit note {number}", { number })} onClick=${replace} />
+    <${Button} kind="quiet" icon="trash" label=${t("Forget note {number}", { number })} onClick=${remove} />
   `;
 }
 
@@ -166,11 +171,11 @@ function NewNote({ label, edit }) {
       <input
         class="input"
         aria-label=${label}
-        placeholder="Something to remember"
+        placeholder=${t("Something to remember")}
         value=${text}
         onInput=${(event) => setText(event.target.value)}
       />
-      <button type="submit" class="button" disabled=${!words}>Add</button>
+      <button type="submit" class="button" disabled=${!words}>${t("Add")}</button>
     </form>
   `;
 }

@@ -1,11 +1,13 @@
 // Pending proposals: each with its diff, approved or rejected with a button or a key.
 /** @import { LoadedValue } from "../loading.js" */
 /** @import { ProposalRow, ProposedChange, Ref } from "../../types/page.d.ts" */
+
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Empty, Keys, Tag, Time } from "../../app/parts/basics.js";
 import { Diff } from "../../app/parts/diff.js";
 import { toast, tryTo } from "../../app/parts/toast.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useElement, useState } from "../../app/ui.js";
 import { whenLoaded } from "../loading.js";
 import { OriginLabel } from "./origin.js";
@@ -23,6 +25,14 @@ import { OriginLabel } from "./origin.js";
 
 /** @type {Record<string, string>} */
 const STATUS = { approved: "good", rejected: "" };
+/** @type {Record<string, string>} */
+const STATUS_WORDS = { approved: t("approved"), rejected: t("rejected") };
+/** @type {Record<string, (file: string) => string>} */
+const EDITS = {
+  add: (file) => t("add in {file}", { file }),
+  replace: (file) => t("replace in {file}", { file }),
+  remove: (file) => t("remove in {file}", { file }),
+};
 
 /** @param {{ proposals: LoadedValue<ProposalRow[]> }} props */
 export function Proposals({ proposals }) {
@@ -53,19 +63,19 @@ function Decisions({ all, again }) {
     () => list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }),
     [current?.id],
   );
-  const group = "Proposals";
+  const group = t("Proposals");
   /** @param {Decision} decision */
   const decideCurrent = (decision) => () => (current ? void decide(current, decision) : false);
   useKeys([
-    { keys: "Alt+a", label: "Approve the proposal", group, run: decideCurrent("approve") },
-    { keys: "Alt+r", label: "Reject the proposal", group, run: decideCurrent("reject") },
+    { keys: "Alt+a", label: t("Approve the proposal"), group, run: decideCurrent("approve") },
+    { keys: "Alt+r", label: t("Reject the proposal"), group, run: decideCurrent("reject") },
     {
       keys: "j",
-      label: "Next proposal",
+      label: t("Next proposal"),
       group,
       run: () => setAt(Math.min(at + 1, pending.length - 1)),
     },
-    { keys: "k", label: "Previous proposal", group, run: () => setAt(Math.max(at - 1, 0)) },
+    { keys: "k", label: t("Previous proposal"), group, run: () => setAt(Math.max(at - 1, 0)) },
   ]);
   /**
    * @param {ProposalRow} one
@@ -92,8 +102,8 @@ function Decisions({ all, again }) {
 
 function NoProposals() {
   return html`
-    <${Empty} icon="learning" title="Nothing to review">
-      When Hermes finds something worth keeping, it proposes it here. Nothing changes until you approve it.
+    <${Empty} icon="learning" title=${t("Nothing to review")}>
+      ${t("When Hermes finds something worth keeping, it proposes it here. Nothing changes until you approve it.")}
     <//>
   `;
 }
@@ -102,12 +112,12 @@ function NoProposals() {
 function Decided({ list }) {
   return html`
     <details class="fold">
-      <summary>${list.length} decided earlier</summary>
+      <summary>${t("{count} decided earlier", { count: list.length })}</summary>
       <ul class="plain lined card">
         ${list.map(
           (one) => html`
           <li key=${one.id} class="row decided">
-            <${Tag} kind=${STATUS[one.status]}>${one.status}<//>
+            <${Tag} kind=${STATUS[one.status]}>${STATUS_WORDS[one.status] ?? one.status}<//>
             <span class="grow">${titleOf(one.change)}</span>
             <${Time} at=${one.created} />
           </li>
@@ -122,7 +132,9 @@ function Decided({ list }) {
 function Proposal({ one, current, busy, onFocus, decide }) {
   const id = `proposal-${one.id}`;
   const label =
-    one.change.type === "memory" ? "What would be remembered" : "What would change in the skill";
+    one.change.type === "memory"
+      ? t("What would be remembered")
+      : t("What would change in the skill");
   return html`
     <article
       class=${`card proposal ${current ? "current" : ""}`}
@@ -143,10 +155,10 @@ function Proposal({ one, current, busy, onFocus, decide }) {
         html`
         <footer class="row">
           <${Button} kind="primary" icon="check" busy=${busy} onClick=${() => decide(one, "approve")}>
-            Approve${current && html`<${Keys} of="Alt+a" />`}
+            ${t("Approve")}${current && html`<${Keys} of="Alt+a" />`}
           <//>
           <${Button} icon="close" disabled=${busy} onClick=${() => decide(one, "reject")}>
-            Reject${current && html`<${Keys} of="Alt+r" />`}
+            ${t("Reject")}${current && html`<${Keys} of="Alt+r" />`}
           <//>
         </footer>
       `
@@ -162,35 +174,37 @@ function Proposal({ one, current, busy, onFocus, decide }) {
  */
 function showResult(proposal, again) {
   if (proposal.status === "rejected")
-    return toast("Rejected. Hermes won't propose it again.", "info");
+    return toast(t("Rejected. Hermes won't propose it again."), "info");
   const under = proposal.change.type === "memory" ? "memories" : "skills";
   const back = async () => {
     if (
       await tryTo(
         () => api.post("/api/learning/revert", { change: proposal.hash, under }),
-        "Undone.",
+        t("Undone."),
       )
     )
       again();
   };
   return toast(
-    "Approved and applied.",
+    t("Approved and applied."),
     "good",
-    proposal.hash ? { label: "Undo", run: back } : null,
+    proposal.hash ? { label: t("Undo"), run: back } : null,
   );
 }
 
 /** @param {ProposedChange} change */
 function titleOf(change) {
   if (change.type === "memory") {
-    const edits = change.edits.map(
-      (edit) => `${edit.action} in ${edit.file === "user" ? "USER.md" : "MEMORY.md"}`,
+    const edits = change.edits.map(({ action, file }) =>
+      EDITS[action](file === "user" ? "USER.md" : "MEMORY.md"),
     );
-    return `Memory: ${[...new Set(edits)].join(", ")}`;
+    return t("Memory: {edits}", { edits: [...new Set(edits)].join(", ") });
   }
-  if (change.retire) return `Skill ${change.name}: retire`;
+  if (change.retire) return t("Skill {name}: retire", { name: change.name });
   const isNew = change.files.some(
     (file) => file.path === "SKILL.md" && (file.before ?? null) === null,
   );
-  return `Skill ${change.name}: ${isNew ? "new" : "change"}`;
+  return isNew
+    ? t("Skill {name}: new", { name: change.name })
+    : t("Skill {name}: change", { name: change.name });
 }

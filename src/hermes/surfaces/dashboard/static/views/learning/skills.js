@@ -1,12 +1,13 @@
 // The skills: how often each is used, whether it is offered, and whether it is pinned.
 /** @import { SkillChange, SkillRow } from "../../types/page.d.ts" */
+
 import { api, may } from "../../app/api.js";
 import { Button, Empty, Tag, Time } from "../../app/parts/basics.js";
 import { Dialog } from "../../app/parts/dialog.js";
-import { plural } from "../../app/parts/format.js";
 import { Markdown } from "../../app/parts/markdown.js";
 import { tryTo } from "../../app/parts/toast.js";
 import { linkTo, navigate } from "../../app/router.js";
+import { t, withElements } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { SearchBox } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
@@ -15,10 +16,10 @@ import { useLoaded, whenLoaded } from "../loading.js";
 
 /** @type {Record<string, [string, string]>} */
 const ORIGINS = {
-  bundled: ["", "bundled with Hermes"],
-  agent: ["accent", "made by Hermes"],
-  installed: ["", "installed"],
-  user: ["good", "yours"],
+  bundled: ["", t("bundled with Hermes")],
+  agent: ["accent", t("made by Hermes")],
+  installed: ["", t("installed")],
+  user: ["good", t("yours")],
 };
 
 /**
@@ -41,7 +42,7 @@ export function Skills({ open }) {
     `${one.name} ${one.description}`.toLowerCase().includes(words.toLowerCase());
   return html`
     <div class="stack">
-      <${SearchBox} label="Search the skills" value=${words} onInput=${setWords} />
+      <${SearchBox} label=${t("Search the skills")} value=${words} onInput=${setWords} />
       ${whenLoaded(skills, ({ skills: all }) => html`<${SkillList} list=${all.filter(isWanted)} change=${change} />`)}
       ${open && html`<${SkillText} key=${open} name=${open} />`}
     </div>
@@ -51,7 +52,7 @@ export function Skills({ open }) {
 /** @param {{ list: SkillRow[], change: Change }} props */
 function SkillList({ list, change }) {
   if (!list.length)
-    return html`<${Empty} icon="learning" title="No matching skills">No skill matches your search.<//>`;
+    return html`<${Empty} icon="learning" title=${t("No matching skills")}>${t("No skill matches your search.")}<//>`;
   return html`
     <ul class="plain skill-list">
       ${list.map((one) => html`<${Skill} key=${one.name} one=${one} change=${change} />`)}
@@ -63,22 +64,24 @@ function SkillList({ list, change }) {
 function Skill({ one, change }) {
   const [kind, origin] = ORIGINS[one.origin] ?? ["", one.origin];
   const uses = [
-    one.views && `read ${plural(one.views, "time")}`,
-    one.commands && `called ${plural(one.commands, "time")}`,
+    one.views && t("read {count} time", "read {count} times", { count: one.views }),
+    one.commands && t("called {count} time", "called {count} times", { count: one.commands }),
   ]
     .filter(Boolean)
     .join(", ");
+  const last = html`<${Time} at=${one.last_used} />`;
   return html`
     <li class="card skill" data-skill=${one.name}>
       <div class="grow">
         <div class="row wrap">
           <a id=${`skill-${one.name}`} class="skill-name" href=${linkTo("learning", "skills", one.name)}>${one.name}</a>
           <${Tag} kind=${kind} title=${one.source}>${origin}<//>
-          ${one.pinned && html`<${Tag} kind="warn">pinned<//>`}
+          ${one.pinned && html`<${Tag} kind="warn">${t("pinned")}<//>`}
         </div>
         <p class="small">${one.description}</p>
-        ${one.problem && html`<p class="field-error">Not offered: ${one.problem}.</p>`}
-        <p class="muted small">${uses ? html`${uses}, last used <${Time} at=${one.last_used} />` : "not used yet"}</p>
+        ${one.problem && html`<p class="field-error">${t("Not offered: {problem}.", { problem: one.problem })}</p>`}
+        <p class="muted small">
+          ${uses ? withElements(t("{uses}, last used {time}"), { uses, time: last }) : t("not used yet")}</p>
       </div>
       <${Switches} one=${one} change=${(/** @type {SkillChange} */ body) => change(one, body)} />
     </li>
@@ -96,14 +99,18 @@ function Switches({ one, change }) {
         class=${one.pinned ? "pinned" : ""}
         aria-pressed=${String(one.pinned)}
         disabled=${fixed}
-        label=${one.pinned ? `Let Hermes change ${one.name}` : `Pin ${one.name}: only you can change it`}
+        label=${
+          one.pinned
+            ? t("Let Hermes change {name}", { name: one.name })
+            : t("Pin {name}: only you can change it", { name: one.name })
+        }
         onClick=${() => change({ pinned: !one.pinned })}
       />
       <input
         type="checkbox"
         class="switch"
         role="switch"
-        aria-label=${`Offer ${one.name}`}
+        aria-label=${t("Offer {name}", { name: one.name })}
         checked=${one.enabled}
         disabled=${fixed}
         onChange=${(event) => change({ enabled: event.target.checked })}

@@ -4,6 +4,7 @@ import { Button, Empty } from "../../app/parts/basics.js";
 import { Code } from "../../app/parts/code.js";
 import { absolute, clock } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { html } from "../../app/ui.js";
 
 const ENVELOPE = new Set([
@@ -85,7 +86,7 @@ export function EventRow({ kept, current, onPick }) {
       class="event-row"
       tabindex="-1"
       aria-current=${current ? "true" : undefined}
-      title=${durable ? "Stored in the log" : "Not stored"}
+      title=${durable ? t("Stored in the log") : t("Not stored")}
       onClick=${onPick}
     >
       <time>${timeOf(event)}</time>
@@ -111,7 +112,7 @@ function timeOf({ ts }) {
 export function EventDetails({ kept, onClose }) {
   if (!kept) {
     return html`
-      <${Empty} icon="live" title="No event selected">Click an event, or use J and K.<//>
+      <${Empty} icon="live" title=${t("No event selected")}>${t("Click an event, or use J and K.")}<//>
     `;
   }
   const { event } = kept;
@@ -120,18 +121,18 @@ export function EventDetails({ kept, onClose }) {
       <div class="row">
         <h2 class="event-name">${event.type}</h2>
         <span class="spring" />
-        <${Button} kind="quiet" icon="close" label="Close the details" onClick=${onClose} />
+        <${Button} kind="quiet" icon="close" label=${t("Close the details")} onClick=${onClose} />
       </div>
       <dl class="facts">
-        <dt>When</dt>
-        <dd>${event.ts ? absolute(event.ts) : "unknown"}</dd>
-        <dt>From</dt>
+        <dt>${t("When")}</dt>
+        <dd>${event.ts ? absolute(event.ts) : t("unknown")}</dd>
+        <dt>${t("From")}</dt>
         <dd>${event.src ?? ""}</dd>
-        <dt>Stored</dt>
-        <dd>${event.seq !== undefined ? `yes, row ${event.seq} of the log` : "no"}</dd>
-        ${event.session_id && html`<dt>Session</dt><dd><a href=${placeOf(event)}>${event.session_id}</a></dd>`}
+        <dt>${t("Stored")}</dt>
+        <dd>${event.seq === undefined ? t("no") : t("yes, row {row} of the log", { row: event.seq })}</dd>
+        ${event.session_id && html`<dt>${t("Session")}</dt><dd><a href=${placeOf(event)}>${event.session_id}</a></dd>`}
       </dl>
-      <${Code} key=${kept.number} language="json" name="envelope" text=${JSON.stringify(event, null, 2)} open />
+      <${Code} key=${kept.number} language="json" name=${t("envelope")} text=${JSON.stringify(event, null, 2)} open />
     </div>
   `;
 }

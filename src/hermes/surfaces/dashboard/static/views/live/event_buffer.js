@@ -1,13 +1,16 @@
 // The events the inspector remembers: the newest, bounded in number and size, with counters over all.
 /** @import { BufferedEvent, HermesEvent } from "../../types/page.d.ts" */
 
+import { inFull } from "../../app/parts/format.js";
+import { t } from "../../app/translation.js";
+
 /** @typedef {{ count: number, slots: number[] }} Count */
 
 const SPARE = 500; // events over the bound before the oldest are let go, so that it happens seldom
 const LONGEST_CHARS = 20_000; // characters of one text that are kept
 const TOPICS = 500; // that are counted by name
 const SECONDS = 10; // over which a rate is taken
-const OTHERS = "(other topics)";
+const OTHERS = t("(other topics)");
 
 export class EventBuffer {
   /** @type {BufferedEvent[]} */
@@ -61,11 +64,13 @@ function shortened(value, kept, depth) {
   if (typeof value === "string") {
     kept.size += Math.min(value.length, LONGEST_CHARS);
     if (value.length <= LONGEST_CHARS) return value;
-    const left = (value.length - LONGEST_CHARS).toLocaleString("en");
-    return `${value.slice(0, LONGEST_CHARS)}… (${left} more characters)`;
+    const count = value.length - LONGEST_CHARS;
+    const values = { count, number: inFull(count) };
+    const left = t("({number} more character)", "({number} more characters)", values);
+    return `${value.slice(0, LONGEST_CHARS)}… ${left}`;
   }
   if (value === null || typeof value !== "object") return value;
-  if (depth > 6 || kept.size > 20 * LONGEST_CHARS) return "… (omitted)";
+  if (depth > 6 || kept.size > 20 * LONGEST_CHARS) return `… ${t("(omitted)")}`;
   kept.size += 50;
   if (Array.isArray(value)) return value.map((one) => shortened(one, kept, depth + 1));
   return Object.fromEntries(

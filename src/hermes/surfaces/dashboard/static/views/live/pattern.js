@@ -1,4 +1,5 @@
 // Patterns over topics as the bus has them: `*` is exactly one segment, `**` zero or more, anywhere.
+import { t } from "../../app/translation.js";
 
 /**
  * Several patterns with blanks or commas between them: [patterns, what is wrong].
@@ -8,8 +9,15 @@
 export function parsePatterns(text) {
   const patterns = text.split(/[\s,]+/).filter(Boolean);
   const bad = patterns.find((pattern) => !pattern.split(".").every(isPart));
-  if (bad) return [[], `${bad} is not a pattern: a star stands for a whole segment between dots.`];
+  if (bad) return [[], notPattern(bad)];
   return [patterns.length ? patterns : ["**"], ""];
+}
+
+/** @param {string} pattern */
+function notPattern(pattern) {
+  return t("{pattern} is not a pattern: a star stands for a whole segment between dots.", {
+    pattern,
+  });
 }
 
 /** @param {string} part */

@@ -4,6 +4,7 @@
 import { api } from "../../app/api.js";
 import { Empty, Tag } from "../../app/parts/basics.js";
 import { count, duration, inFull } from "../../app/parts/format.js";
+import { t } from "../../app/translation.js";
 import { html } from "../../app/ui.js";
 import { Columns } from "../columns.js";
 import { useLoaded, whenLoaded } from "../loading.js";
@@ -22,7 +23,14 @@ import { useSeconds } from "./inspector.js";
 
 const LOOK_MS = 2000; // milliseconds between two looks at the server's counters
 const SPARK_PX = 14; // pixels of height
-const SUBSCRIPTION_COLUMNS = ["Pattern", "Owner", "Delivered", "Failed", "Dropped", "Slowest"];
+const SUBSCRIPTION_COLUMNS = [
+  t("Pattern"),
+  t("Owner"),
+  t("Delivered"),
+  t("Failed"),
+  t("Dropped"),
+  t("Slowest"),
+];
 
 /** @param {{ counters: Counters, onPick: (topic: string) => void }} props */
 export function Topics({ counters, onPick }) {
@@ -30,14 +38,14 @@ export function Topics({ counters, onPick }) {
   const rows = counters.rows(Date.now());
   if (!rows.length) {
     return html`
-      <${Empty} icon="clock" title="Nothing yet">Topics are counted here as events arrive.<//>
+      <${Empty} icon="clock" title=${t("Nothing yet")}>${t("Topics are counted here as events arrive.")}<//>
     `;
   }
-  const lately = html`<span class="unseen">The last ten seconds</span>`;
+  const lately = html`<span class="unseen">${t("The last ten seconds")}</span>`;
   return html`
     <table class="numbers">
-      <caption class="unseen">Topics by frequency</caption>
-      <${Columns} titles=${["Topic", "Count", "per second", lately]} />
+      <caption class="unseen">${t("Topics by frequency")}</caption>
+      <${Columns} titles=${[t("Topic"), t("Count"), t("per second"), lately]} />
       <tbody>${rows.map((row) => html`<${Topic} key=${row.topic} row=${row} onPick=${onPick} />`)}</tbody>
     </table>
   `;
@@ -50,7 +58,7 @@ function Topic({ row, onPick }) {
   return html`
     <tr>
       <td>
-        <button type="button" class="link" title="Show only these" onClick=${() => onPick(row.topic)}>
+        <button type="button" class="link" title=${t("Show only these")} onClick=${() => onPick(row.topic)}>
           ${row.topic}
         </button>
       </td>
@@ -98,7 +106,7 @@ export function Sources() {
           <${Feeds} feeds=${feeds} />
           <${BusCounts} bus=${bus} />
           <section>
-            <h3>Subscriptions</h3>
+            <h3>${t("Subscriptions")}</h3>
             <${Subscriptions} list=${/** @type {Subscription[]} */ (bus.subscriptions)} />
           </section>
         </div>
@@ -111,24 +119,24 @@ export function Sources() {
 function Publishers({ ingest }) {
   const publishers = Object.entries(/** @type {Record<string, number>} */ (ingest.publishers));
   const numbers = [
-    ["Accepted", ingest.published],
-    ["Duplicates", ingest.known],
-    ["Refused", ingest.refused, "bad"],
+    [t("Accepted"), ingest.published],
+    [t("Duplicates"), ingest.known],
+    [t("Refused"), ingest.refused, "bad"],
   ];
   /** @param {[string, number]} publisher */
   const publisher = ([channel, number]) => html`
     <li key=${channel}>
-      <${Tag} kind="good">${number}<//> <span class="mono">${channel || "(no channel)"}</span>
+      <${Tag} kind="good">${number}<//> <span class="mono">${channel || t("(no channel)")}</span>
     </li>
   `;
   return html`
     <section>
-      <h3>Publishers</h3>
-      <p class="muted small">Other processes that send their events here.</p>
+      <h3>${t("Publishers")}</h3>
+      <p class="muted small">${t("Other processes that send their events here.")}</p>
       ${
         publishers.length
           ? html`<ul class="plain">${publishers.map(publisher)}</ul>`
-          : html`<p>None right now.</p>`
+          : html`<p>${t("None right now.")}</p>`
       }
       <${Numbers} of=${numbers} />
     </section>
@@ -138,14 +146,14 @@ function Publishers({ ingest }) {
 /** @param {{ feeds: Status["feeds"] }} props */
 function Feeds({ feeds }) {
   const numbers = [
-    ["Open", feeds.open],
-    ["Dropped for slow readers", feeds.lost, "warn"],
-    ["Closed for being slow", feeds.closed_slow, "warn"],
+    [t("Open feeds"), feeds.open],
+    [t("Dropped for slow readers"), feeds.lost, "warn"],
+    [t("Closed for being slow"), feeds.closed_slow, "warn"],
   ];
   return html`
     <section>
-      <h3>Feeds</h3>
-      <p class="muted small">Pages and scripts that follow events.</p>
+      <h3>${t("Feeds")}</h3>
+      <p class="muted small">${t("Pages and scripts that follow events.")}</p>
       <${Numbers} of=${numbers} />
     </section>
   `;
@@ -154,15 +162,15 @@ function Feeds({ feeds }) {
 /** @param {{ bus: Status["bus"] }} props */
 function BusCounts({ bus }) {
   const numbers = [
-    ["Delivered", bus.delivered],
-    ["Waiting", bus.pending],
-    ["Dropped", bus.dropped, "bad"],
-    ["Failed callbacks", bus.failed, "bad"],
-    ["Refused", bus.refused, "bad"],
+    [t("Delivered"), bus.delivered],
+    [t("Waiting"), bus.pending],
+    [t("Dropped"), bus.dropped, "bad"],
+    [t("Failed callbacks"), bus.failed, "bad"],
+    [t("Refused"), bus.refused, "bad"],
   ];
   return html`
     <section>
-      <h3>Bus</h3>
+      <h3>${t("Bus")}</h3>
       <${Numbers} of=${numbers} />
     </section>
   `;
@@ -190,7 +198,7 @@ function Numbers({ of }) {
 /** @param {{ list: Subscription[] }} props */
 function Subscriptions({ list }) {
   return html`
-    <div class="scroll-x" tabindex="0" role="region" aria-label="Subscriptions">
+    <div class="scroll-x" tabindex="0" role="region" aria-label=${t("Subscriptions")}>
       <table class="numbers">
         <${Columns} titles=${SUBSCRIPTION_COLUMNS} />
         <tbody>

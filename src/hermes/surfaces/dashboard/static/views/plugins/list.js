@@ -1,12 +1,15 @@
 // The plugins that were found, and the widgets of those that run.
 /** @import { KnownPlugins, PluginRow } from "../../types/page.d.ts" */
 import { Button, Empty, Loading, Problem } from "../../app/parts/basics.js";
+import { t, withElements } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { PluginIcon } from "./icon.js";
 import { Mounted } from "./mount.js";
 import { Plugin } from "./plugin.js";
 import { labelOf, refreshPlugins, widgetsOf } from "./plugin_store.js";
 import { ReviewDialog } from "./review_dialog.js";
+
+const FOLDER = { folder: html`<code>plugins/</code>` };
 
 /** @param {{ known: KnownPlugins }} props */
 export function PluginList({ known }) {
@@ -15,12 +18,12 @@ export function PluginList({ known }) {
   return html`
     <div class="page plugins">
       <header class="page-head">
-        <h1>Plugins</h1>
-        <${Button} kind="quiet" icon="retry" onClick=${look}>Refresh<//>
+        <h1>${t("Plugins")}</h1>
+        <${Button} kind="quiet" icon="retry" onClick=${look}>${t("Refresh")}<//>
       </header>
       <p class="muted">
-        Plugins are in <code>plugins/</code> in the Hermes home. They run as you, inside Hermes, so a plugin
-        does not run before you have reviewed and enabled it.
+        ${withElements(t("Plugins are in {folder} in the Hermes home."), FOLDER)}${" "}
+        ${t("They run as you, inside Hermes, so a plugin does not run before you have reviewed and enabled it.")}
       </p>
       ${known.error && html`<${Problem} error=${known.error} retry=${look} />`}
       <${Widgets} plugins=${widgetsOf(known)} />
@@ -36,7 +39,7 @@ function Widgets({ plugins }) {
   return (
     plugins.length > 0 &&
     html`
-    <section aria-label="Widgets" class="widgets">
+    <section aria-label=${t("Widgets")} class="widgets">
       ${plugins.map(
         (one) => html`
         <article key=${one.name} class="card widget">
@@ -57,8 +60,9 @@ function Widgets({ plugins }) {
 function PluginsFound({ list, onEnable }) {
   if (!list.length) {
     return html`
-      <${Empty} icon="plugins" title="No plugins yet">
-        Put one into <code>plugins/</code> in the Hermes home. The guide shows how to write one in fifteen lines.
+      <${Empty} icon="plugins" title=${t("No plugins yet")}>
+        ${withElements(t("Put one into {folder} in the Hermes home."), FOLDER)}${" "}
+        ${t("The guide shows how to write one in fifteen lines.")}
       <//>
     `;
   }

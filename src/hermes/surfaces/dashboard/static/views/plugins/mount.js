@@ -3,6 +3,7 @@
 import { api } from "../../app/api.js";
 import { BusFeed } from "../../app/feed.js";
 import { Loading, Problem } from "../../app/parts/basics.js";
+import { t } from "../../app/translation.js";
 import * as ui from "../../app/ui.js";
 import { fileOf, labelOf } from "./plugin_store.js";
 
@@ -34,7 +35,7 @@ export function useMounted(plugin, kind) {
 export function Mounted({ plugin, kind }) {
   const [place, { loading, error }, again] = useMounted(plugin, kind);
   const problem = Boolean(error) && {
-    message: `The plugin ${labelOf(plugin)} failed.`,
+    message: t("The plugin {name} failed.", { name: labelOf(plugin) }),
     hint: errorText(error),
   };
   return html`
@@ -91,7 +92,7 @@ class Stage {
     const { entry } = this.plugin;
     const module = await import(fileOf(this.plugin, entry));
     if (typeof module.default !== "function")
-      throw new Error(`${entry} has no default export that is a function.`);
+      throw new Error(t("{file} has no default export that is a function.", { file: entry }));
     const tools = { api, events: this.#events(), html, ui, kind: this.kind };
     return (root) => module.default(root, tools);
   }
@@ -116,7 +117,7 @@ class Stage {
     try {
       unmount?.();
     } catch (error) {
-      console.warn(`The plugin ${this.plugin.name} failed to unmount:`, error);
+      console.warn(`The plugin ${this.plugin.name} failed to unmount:`, error); // not translated
     }
   }
 
@@ -159,7 +160,7 @@ class Stage {
 
   /** @param {unknown} error */
   #fail(error) {
-    console.warn(`The plugin ${this.plugin.name} failed:`, error);
+    console.warn(`The plugin ${this.plugin.name} failed:`, error); // not translated
     if (!this.#ended) this.onError(error);
   }
 }

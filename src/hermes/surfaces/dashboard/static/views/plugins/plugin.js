@@ -4,17 +4,18 @@ import { api, may } from "../../app/api.js";
 import { Button, Icon, Tag } from "../../app/parts/basics.js";
 import { tryTo } from "../../app/parts/toast.js";
 import { linkTo } from "../../app/router.js";
+import { t, withElements } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { PluginIcon } from "./icon.js";
 import { labelOf, refreshPlugins } from "./plugin_store.js";
 
 /** @type {Record<string, [string, string]>} */
 const STATES = {
-  off: ["", "off"],
-  enabled: ["good", "enabled"],
-  changed: ["warn", "changed, needs review"],
-  broken: ["bad", "broken"],
-  failed: ["bad", "failed"],
+  off: ["", t("off")],
+  enabled: ["good", t("enabled")],
+  changed: ["warn", t("changed, needs review")],
+  broken: ["bad", t("broken")],
+  failed: ["bad", t("failed")],
 };
 
 /**
@@ -30,7 +31,7 @@ export function Plugin({ one, onEnable }) {
         <h2>${labelOf(one)}</h2>
         ${one.version && html`<span class="muted small">${one.version}</span>`}
         <${Tag} kind=${kind}>${words}<//>
-        ${one.bundled && html`<${Tag}>bundled with Hermes<//>`}
+        ${one.bundled && html`<${Tag}>${t("bundled with Hermes")}<//>`}
       </header>
       ${one.description && html`<p>${one.description}</p>`}
       <${RequestedAccess} one=${one} />
@@ -38,7 +39,7 @@ export function Plugin({ one, onEnable }) {
       ${
         one.state === "changed" &&
         html`
-        <p class="small">Its files changed since you enabled it, so it is not running.</p>
+        <p class="small">${t("Its files changed since you enabled it, so it is not running.")}</p>
       `
       }
       ${one.hash && html`<p class="muted small mono" title=${one.hash}>sha256 ${one.hash.slice(0, 16)}…</p>`}
@@ -48,7 +49,7 @@ export function Plugin({ one, onEnable }) {
           one.entry &&
           one.tab &&
           html`
-          <a class="button primary" href=${linkTo("plugins", one.name)}>Open</a>
+          <a class="button primary" href=${linkTo("plugins", one.name)}>${t("Open")}</a>
         `
         }
         ${may("admin") && html`<${Switches} one=${one} onEnable=${onEnable} />`}
@@ -73,10 +74,11 @@ function Switches({ one, onEnable }) {
     setBusy(false);
     if (answer) refreshPlugins(answer);
   };
-  const enable = () => put({ enabled: true, hash: one.hash }, `Enabled ${labelOf(one)}.`);
+  const name = labelOf(one);
+  const enable = () => put({ enabled: true, hash: one.hash }, t("Enabled {name}.", { name }));
   const tryAgain = () => put({ enabled: true, hash: one.hash });
   const disable = () =>
-    put({ enabled: false }, `Disabled ${labelOf(one)} and stopped what it had started.`);
+    put({ enabled: false }, t("Disabled {name} and stopped what it had started.", { name }));
   const { state, bundled } = one;
   const mustLook = !bundled && (state === "off" || state === "changed");
   return html`
@@ -84,22 +86,22 @@ function Switches({ one, onEnable }) {
       bundled &&
       state === "off" &&
       html`
-      <${Button} kind="primary" icon="check" busy=${busy} onClick=${enable}>Enable<//>
+      <${Button} kind="primary" icon="check" busy=${busy} onClick=${enable}>${t("Enable")}<//>
     `
     }
     ${
       mustLook &&
       html`
       <${Button} kind="primary" icon="eye" onClick=${onEnable}>
-        ${state === "changed" ? "Review again" : "Review and enable"}
+        ${state === "changed" ? t("Review again") : t("Review and enable")}
       <//>
     `
     }
-    ${state === "failed" && html`<${Button} icon="retry" busy=${busy} onClick=${tryAgain}>Try again<//>`}
+    ${state === "failed" && html`<${Button} icon="retry" busy=${busy} onClick=${tryAgain}>${t("Try again")}<//>`}
     ${
       ["enabled", "failed", "changed"].includes(state) &&
       html`
-      <${Button} icon="stop" busy=${busy} onClick=${disable}>Disable<//>
+      <${Button} icon="stop" busy=${busy} onClick=${disable}>${t("Disable")}<//>
     `
     }
   `;
@@ -114,18 +116,25 @@ function RequestedAccess({ one }) {
     one.in_agent
       ? [
           "bolt",
-          html`Runs Python in the agent: it may add tools and commands, and look at each tool call`,
+          t("Runs Python in the agent: it may add tools and commands, and look at each tool call"),
         ]
       : "",
     one.api && [
       "tool",
-      html`Runs Python in the dashboard and adds routes: <code>${one.api}</code>`,
+      withElements(t("Runs Python in the dashboard and adds routes: {file}"), {
+        file: html`<code>${one.api}</code>`,
+      }),
     ],
     one.entry && [
       "chat",
-      html`Shows ${one.tab ? "a page" : "a widget"}: <code>${one.entry}</code>`,
+      withElements(one.tab ? t("Shows a page: {file}") : t("Shows a widget: {file}"), {
+        file: html`<code>${one.entry}</code>`,
+      }),
     ],
-    one.css && ["palette", html`Adds a style sheet: <code>${one.css}</code>`],
+    one.css && [
+      "palette",
+      withElements(t("Adds a style sheet: {file}"), { file: html`<code>${one.css}</code>` }),
+    ],
   ].filter(Boolean);
   return (
     wants.length > 0 &&

@@ -4,9 +4,10 @@ import { api, asFailure } from "../../app/api.js";
 import { Button, Icon } from "../../app/parts/basics.js";
 import { Code } from "../../app/parts/code.js";
 import { Dialog } from "../../app/parts/dialog.js";
-import { plural, size } from "../../app/parts/format.js";
+import { size } from "../../app/parts/format.js";
 import { languageOfFile } from "../../app/parts/highlight.js";
 import { toast } from "../../app/parts/toast.js";
+import { t } from "../../app/translation.js";
 import { html, isOpen, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
@@ -25,7 +26,7 @@ export function ReviewDialog({ name, onClose }) {
       });
       await refreshPlugins(answer);
       const found = answer.plugins.find((one) => one.name === name);
-      if (found?.state === "enabled") toast(`Enabled ${labelOf(found)}.`, "good");
+      if (found?.state === "enabled") toast(t("Enabled {name}.", { name: labelOf(found) }), "good");
       onClose();
     } catch (error) {
       setState({ busy: false, error: asFailure(error) });
@@ -33,7 +34,7 @@ export function ReviewDialog({ name, onClose }) {
     }
   };
   const actions = html`
-    <${Button} kind="quiet" onClick=${onClose}>Not now<//>
+    <${Button} kind="quiet" onClick=${onClose}>${t("Not now")}<//>
     <${Button}
       kind="primary"
       icon="check"
@@ -41,11 +42,11 @@ export function ReviewDialog({ name, onClose }) {
       disabled=${!content.value?.files.length}
       onClick=${enable}
     >
-      Enable exactly this
+      ${t("Enable exactly this")}
     <//>
   `;
   return html`
-    <${Dialog} title=${`Enable ${name}?`} class="wide" onClose=${onClose} actions=${actions}>
+    <${Dialog} title=${t("Enable {name}?", { name })} class="wide" onClose=${onClose} actions=${actions}>
       ${whenLoaded(
         content,
         ({ plugin, folder, files }) => html`
@@ -53,12 +54,12 @@ export function ReviewDialog({ name, onClose }) {
             ${state.error && html`<${FieldError} error=${state.error} />`}
             <${Warning} plugin=${plugin} />
             <dl class="facts">
-              <dt>Folder</dt>
+              <dt>${t("Folder")}</dt>
               <dd class="mono">${folder}</dd>
-              <dt>SHA-256</dt>
+              <dt>${"SHA-256"}</dt>
               <dd class="mono hash">${plugin.hash}</dd>
             </dl>
-            <h3>${plural(files.length, "file")}</h3>
+            <h3>${t("{count} file", "{count} files", { count: files.length })}</h3>
             <${Files} files=${files} first=${`dashboard/${plugin.api}`} />
           </div>
         `,
@@ -70,13 +71,15 @@ export function ReviewDialog({ name, onClose }) {
 /** @param {{ plugin: PluginRow }} props */
 function Warning({ plugin }) {
   const reach = plugin.api
-    ? "Its Python code runs as you, inside the dashboard: " +
-      "it can do whatever you can, see every event, and read every session."
-    : "Its page runs in this browser as you: it can do whatever this page can.";
+    ? [
+        t("Its Python code runs as you, inside the dashboard."),
+        t("It can do whatever you can, see every event, and read every session."),
+      ].join(" ")
+    : t("Its page runs in this browser as you: it can do whatever this page can.");
   return html`
     <p class="row top">
       <${Icon} name="warn" />
-      <span>${reach} Enable it only if you trust whoever wrote it.</span>
+      <span>${reach} ${t("Enable it only if you trust whoever wrote it.")}</span>
     </p>
   `;
 }
@@ -110,5 +113,5 @@ function File({ file, open }) {
 function Text({ file: { path, text } }) {
   if (text !== null)
     return html`<${Code} name=${path} language=${languageOfFile(path)} text=${text} />`;
-  return html`<p class="muted">Not text, or too long to show. It is part of the hash.</p>`;
+  return html`<p class="muted">${t("Not text, or too long to show. It is part of the hash.")}</p>`;
 }

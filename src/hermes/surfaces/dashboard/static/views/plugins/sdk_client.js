@@ -54,7 +54,7 @@ export const utils = {
 export const client = new Proxy(/** @type {Record<string, any>} */ ({ ...METHODS, buildWsUrl }), {
   get: (methods, name) =>
     methods[String(name)] ??
-    (() => Promise.reject(new Error(`This dashboard has no SDK.api.${String(name)}.`))),
+    (() => Promise.reject(new Error(`This dashboard has no SDK.api.${String(name)}.`))), // not translated: for plugins
 });
 
 /** The profile switcher of the original, as far as we have one: it never changes while the page is open. */

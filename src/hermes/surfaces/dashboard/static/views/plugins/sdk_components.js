@@ -1,6 +1,7 @@
 // The components that plugins for the original agent draw with, in our own look. React, because those plugins are.
 import React from "/static/vendor/react-19.3.1/react.js";
 import { toast } from "../../app/parts/toast.js";
+import { t } from "../../app/translation.js";
 
 /** @typedef {Record<string, any>} Props */
 
@@ -151,7 +152,7 @@ function DialogClose({ children, ...rest }) {
   return h(
     Button,
     { ...rest, variant: "outline", onClick: () => dialog?.change(false) },
-    children ?? "Close",
+    children ?? t("Close"),
   );
 }
 
@@ -195,11 +196,11 @@ function ConfirmDialog({
     h(
       "div",
       { className: "row" },
-      h(Button, { variant: "outline", onClick: onCancel }, cancelLabel ?? "Cancel"),
+      h(Button, { variant: "outline", onClick: onCancel }, cancelLabel ?? t("Cancel")),
       h(
         Button,
         { variant: destructive ? "destructive" : "default", disabled: loading, onClick: onConfirm },
-        confirmLabel ?? "Confirm",
+        confirmLabel ?? t("Confirm"),
       ),
     ),
   );

@@ -3,6 +3,7 @@
 /** @import { PluginRow } from "../../types/page.d.ts" */
 import React from "/static/vendor/react-19.3.1/react.js";
 import ReactClient from "/static/vendor/react-dom-19.3.1/client.js";
+import { t } from "../../app/translation.js";
 import { fileAddress, Store } from "../../app/ui.js";
 import { fileOf, labelOf } from "./plugin_store.js";
 import {
@@ -43,7 +44,10 @@ class Guard extends React.Component {
     return h(
       "p",
       { role: "alert", className: "field-error" },
-      `The plugin ${this.props.name} failed: ${error.message ?? error}`,
+      t("The plugin {name} failed: {error}", {
+        name: this.props.name,
+        error: error.message ?? error,
+      }),
     );
   }
 }
@@ -137,7 +141,7 @@ function addScript(plugin, address) {
     script.onload = () => resolve();
     script.onerror = () => {
       scripts.delete(address);
-      reject(new Error(`${plugin.entry} can't be loaded.`));
+      reject(new Error(t("{file} can't be loaded.", { file: plugin.entry })));
     };
     document.body.append(script);
   });
@@ -160,7 +164,10 @@ function addSheet(address) {
 export async function mountPage(plugin, element) {
   await loadScript(plugin);
   const component = pages.get(plugin.name);
-  if (!component) throw new Error(`${plugin.entry} did not register a page for ${plugin.name}.`);
+  if (!component) {
+    const values = { file: plugin.entry, plugin: plugin.name };
+    throw new Error(t("{file} did not register a page for {plugin}.", values));
+  }
   return draw(element, h(Guard, { name: labelOf(plugin) }, h(component, null)));
 }
 

@@ -51,7 +51,7 @@ async function fill(element, place, page, running) {
     await Promise.allSettled(running.map(host.loadScript));
     return leave;
   } catch (error) {
-    console.warn("The slots of plugins can't be filled:", error);
+    console.warn("The slots of plugins can't be filled:", error); // not translated
     return () => {};
   }
 }

@@ -5,6 +5,7 @@ import { Button, Icon } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
 import { tryTo } from "../../app/parts/toast.js";
 import { navigate, pathTo } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { html } from "../../app/ui.js";
 
 /**
@@ -25,7 +26,7 @@ function addressOf(job, ...parts) {
  */
 export async function runNow(job, again) {
   if (job.running || !may("approve")) return;
-  await tryTo(() => api.post(addressOf(job, "run")), `Started ${job.name}.`);
+  await tryTo(() => api.post(addressOf(job, "run")), t("Started {name}.", { name: job.name }));
   again();
 }
 
@@ -38,8 +39,9 @@ export async function toggle(job, again) {
   if (!may("approve")) return;
   const isActive = job.state === "active";
   const action = isActive ? "pause" : "resume";
-  const done = isActive ? "Paused" : "Resumed";
-  await tryTo(() => api.post(addressOf(job, action)), `${done} ${job.name}.`);
+  const { name } = job;
+  const done = isActive ? t("Paused {name}.", { name }) : t("Resumed {name}.", { name });
+  await tryTo(() => api.post(addressOf(job, action)), done);
   again();
 }
 
@@ -50,12 +52,15 @@ export async function toggle(job, again) {
 export async function remove(job) {
   if (!may("admin")) return false;
   const sure = await confirm({
-    title: `Delete “${job.name}”?`,
-    text: "It will not run again. The sessions of its runs stay, and a run in progress continues.",
-    action: "Delete job",
+    title: t("Delete “{name}”?", { name: job.name }),
+    text: t(
+      "It will not run again. The sessions of its runs stay, and a run in progress continues.",
+    ),
+    action: t("Delete job"),
     danger: true,
   });
-  return Boolean(sure && (await tryTo(() => api.delete(addressOf(job)), `Deleted ${job.name}.`)));
+  const done = t("Deleted {name}.", { name: job.name });
+  return Boolean(sure && (await tryTo(() => api.delete(addressOf(job)), done)));
 }
 
 /**
@@ -66,7 +71,7 @@ export async function remove(job) {
  * @returns {Binding[]}
  */
 export function keysOf(pick, again, gone) {
-  const group = "Schedules";
+  const group = t("Schedules");
   /** @param {(job: JobRow) => unknown} work */
   const withJob = (work) => () => {
     const job = pick();
@@ -75,28 +80,28 @@ export function keysOf(pick, again, gone) {
   return [
     {
       keys: "Alt+r",
-      label: "Run the job now",
+      label: t("Run the job now"),
       group,
       icon: "bolt",
       run: withJob((job) => runNow(job, again)),
     },
     {
       keys: "Alt+p",
-      label: "Pause or resume the job",
+      label: t("Pause or resume the job"),
       group,
       icon: "pause",
       run: withJob((job) => toggle(job, again)),
     },
     {
       keys: "e",
-      label: "Edit the job",
+      label: t("Edit the job"),
       group,
       icon: "edit",
       run: withJob((job) => may("admin") && navigate(pathTo("schedules", job.id, "edit"))),
     },
     {
       keys: "Delete",
-      label: "Delete the job",
+      label: t("Delete the job"),
       group,
       icon: "trash",
       run: withJob(async (job) => (await remove(job)) && gone()),
@@ -125,15 +130,15 @@ export function Actions({ job, again, gone, words = false }) {
   return html`<div class="job-actions">
     ${
       may("approve") &&
-      html`${act("bolt", "Run now", "Alt R", () => runNow(job, again), job.running)}
-      ${job.state === "active" && act("pause", "Pause", "Alt P", () => toggle(job, again))}
-      ${job.state === "paused" && act("play", "Resume", "Alt P", () => toggle(job, again))}`
+      html`${act("bolt", t("Run now"), "Alt R", () => runNow(job, again), job.running)}
+      ${job.state === "active" && act("pause", t("Pause"), "Alt P", () => toggle(job, again))}
+      ${job.state === "paused" && act("play", t("Resume"), "Alt P", () => toggle(job, again))}`
     }
     ${
       may("admin") &&
-      html`<a class=${`button ${words ? "" : "quiet bare"}`} href=${edit} title="Edit (e)"
-        aria-label=${words ? undefined : `Edit: ${job.name}`}><${Icon} name="edit" />${words && "Edit"}</a>
-      ${act("trash", "Delete", "Del", async () => (await remove(job)) && gone())}`
+      html`<a class=${`button ${words ? "" : "quiet bare"}`} href=${edit} title=${t("Edit (e)")}
+        aria-label=${words ? undefined : `${t("Edit")}: ${job.name}`}><${Icon} name="edit" />${words && t("Edit")}</a>
+      ${act("trash", t("Delete"), "Del", async () => (await remove(job)) && gone())}`
     }
   </div>`;
 }

@@ -5,6 +5,7 @@ import { useKeys } from "../../app/keys.js";
 import { Icon } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
 import { navigate, pathTo } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useElement, useState } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { CATCH_UP } from "./labels.js";
@@ -34,10 +35,10 @@ const NEW = {
   times: "",
 };
 const KINDS = [
-  ["none", "Nowhere: it stays in the session", ""],
-  ["file", "To a file", "~/report.md"],
-  ["session", "To a session", "the id of the session"],
-  ["chat", "To a gateway chat", "telegram:123456"],
+  ["none", t("Nowhere: it stays in the session"), ""],
+  ["file", t("To a file"), "~/report.md"],
+  ["session", t("To a session"), t("the id of the session")],
+  ["chat", t("To a gateway chat"), "telegram:123456"],
 ];
 
 /**
@@ -54,9 +55,9 @@ export function JobForm({ id }) {
     return { job: view?.job ?? null, zone: list.zone, folder: list.folder };
   }, [id]);
   return html`<div class="page schedules narrow">
-    <nav aria-label="Back"><a class="back" href=${`#${back}`}><${Icon} name="left" size=${18} />
-      ${id ? "The job" : "Schedules"}</a></nav>
-    <header class="page-head"><h1>${id ? "Edit the job" : "New job"}</h1></header>
+    <nav aria-label=${t("Back")}><a class="back" href=${`#${back}`}><${Icon} name="left" size=${18} />
+      ${id ? t("The job") : t("Schedules")}</a></nav>
+    <header class="page-head"><h1>${id ? t("Edit the job") : t("New job")}</h1></header>
     ${whenLoaded(found, (given) => html`<${Fields} key=${id} ...${given} back=${back} />`)}
   </div>`;
 }
@@ -87,7 +88,8 @@ function Fields({ job, zone, folder, back }) {
       const made = await (job
         ? api.patch(`/api/schedules/${job.id}`, wanted)
         : api.post("/api/schedules", wanted));
-      toast(job ? `Saved ${made.name}.` : `Created ${made.name}.`, "good");
+      const { name } = made;
+      toast(job ? t("Saved {name}.", { name }) : t("Created {name}.", { name }), "good");
       navigate(pathTo("schedules", made.id), { replace: true });
     } catch (wrong) {
       setError(asFailure(wrong));
@@ -97,8 +99,8 @@ function Fields({ job, zone, folder, back }) {
   useKeys([
     {
       keys: "Mod+Enter",
-      label: "Save the job",
-      group: "Schedules",
+      label: t("Save the job"),
+      group: t("Schedules"),
       typing: true,
       run: () => form.current.requestSubmit(),
     },
@@ -114,44 +116,51 @@ function Fields({ job, zone, folder, back }) {
     <div class="card stack">
       <div class="job-columns">
         <div class="stack">
-          ${field("schedule", "When", {
+          ${field("schedule", t("When"), {
             required: true,
-            placeholder: "every weekday at 9",
+            placeholder: "every weekday at 9", // not translated: schedules are in English
             ref: first,
             "aria-invalid": meaning?.problem ? "true" : undefined,
             "aria-describedby": "meaning",
           })}
-          ${field("zone", "Time zone", { placeholder: zone, list: "zones" })}<${Zones} />
+          ${field("zone", t("Time zone"), { placeholder: zone, list: "zones" })}<${Zones} />
         </div>
         <div id="meaning"><${Meaning} meaning=${meaning} /></div>
       </div>
-      <label class="field"><span>What to do</span><textarea class="input" name="prompt" rows="4" required
+      <label class="field"><span>${t("What to do")}</span><textarea class="input" name="prompt" rows="4" required
         value=${now.prompt} onInput=${set("prompt")}
-        placeholder="Summarize what is new in this folder."></textarea></label>
-      <p class="muted small">The job runs with nobody to ask, so include everything it needs to know.
-        Calls that would need your approval are not run.</p>
-      ${field("name", "Name", { placeholder: "the first words of the task", maxlength: 60 })}
+        placeholder=${t("Summarize what is new in this folder.")}></textarea></label>
+      <p class="muted small">
+        ${t("The job runs with nobody to ask, so include everything it needs to know.")}${" "}
+        ${t("Calls that would need your approval are not run.")}</p>
+      ${field("name", t("Name"), { placeholder: t("the first words of the task"), maxlength: 60 })}
       <${Deliver} value=${now.deliver} onChange=${setDeliver} />
-      ${field("budget", "Limit per run", { placeholder: "such as $0.50 or 200k tokens" })}
+      ${field("budget", t("Limit per run"), { placeholder: t("such as $0.50 or 200k tokens") })}
     </div>
-    <details class="card fold" open=${isSpecial(job)}><summary>More</summary><div class="more-fields">
-      ${field("timeout", "Timeout", { placeholder: "such as 10m; empty: as in the settings" })}
-      ${field("jitter", "Random start delay, up to", { placeholder: "such as 5m" })}
-      ${field("times", "End after this many runs", { inputmode: "numeric", pattern: "[0-9]*", placeholder: "never" })}
-      <label class="field"><span>Missed runs</span><select class="input" name="catch_up" value=${now.catch_up}
-        onChange=${set("catch_up")}>${!job && html`<option value="">as in the settings</option>`}
+    <details class="card fold" open=${isSpecial(job)}><summary>${t("More")}</summary><div class="more-fields">
+      ${field("timeout", t("Timeout"), { placeholder: t("such as 10m; empty: as in the settings") })}
+      ${field("jitter", t("Random start delay, up to"), { placeholder: t("such as 5m") })}
+      ${field("times", t("End after this many runs"), {
+        inputmode: "numeric",
+        pattern: "[0-9]*",
+        placeholder: t("never"),
+      })}
+      <label class="field"><span>${t("Missed runs")}</span><select class="input" name="catch_up" value=${now.catch_up}
+        onChange=${set("catch_up")}>${!job && html`<option value="">${t("as in the settings")}</option>`}
         ${Object.entries(CATCH_UP).map(
           ([value, text]) => html`<option key=${value} value=${value}
           selected=${value === now.catch_up}>${text}</option>`,
         )}</select></label>
-      ${field("tools", "Only these toolsets", { placeholder: "such as files, web; empty: the default ones" })}
-      ${field("model", "Model", { placeholder: "the default model" })}
-      ${field("cwd", "Working folder", { placeholder: folder })}
+      ${field("tools", t("Only these toolsets"), {
+        placeholder: t("such as files, web; empty: the default ones"),
+      })}
+      ${field("model", t("Model"), { placeholder: t("the default model") })}
+      ${field("cwd", t("Working folder"), { placeholder: folder })}
     </div></details>
     ${error && html`<p class="field-error" role="alert">${error.message} ${error.hint}</p>`}
-    <div class="row end"><a class="button quiet" href=${`#${back}`}>Cancel</a>
+    <div class="row end"><a class="button quiet" href=${`#${back}`}>${t("Cancel")}</a>
       <button type="submit" class="button primary" disabled=${busy} aria-busy=${busy ? "true" : undefined}>
-        ${job ? "Save" : "Create the job"}</button></div>
+        ${job ? t("Save") : t("Create the job")}</button></div>
   </form>`;
 }
 
@@ -178,14 +187,14 @@ function Deliver({ value, onChange }) {
     );
   };
   const example = KINDS.find(([name]) => name === kind)?.[2];
-  return html`<fieldset class="deliver"><legend>Where the result goes</legend>
-    <select class="input" aria-label="Destination type" value=${kind}
+  return html`<fieldset class="deliver"><legend>${t("Where the result goes")}</legend>
+    <select class="input" aria-label=${t("Destination type")} value=${kind}
       onChange=${(event) => tell(event.target.value, "")}>
       ${KINDS.map(([name, text]) => html`<option key=${name} value=${name} selected=${name === kind}>${text}</option>`)}
     </select>
     ${
       kind !== "none" &&
-      html`<input class="input" aria-label="Destination" required placeholder=${example} value=${place}
+      html`<input class="input" aria-label=${t("Destination")} required placeholder=${example} value=${place}
       onInput=${(event) => tell(kind, event.target.value)} />`
     }</fieldset>`;
 }

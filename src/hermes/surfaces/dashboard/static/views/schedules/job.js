@@ -5,18 +5,28 @@ import { useKeys } from "../../app/keys.js";
 import { Empty, Icon, Tag, Time } from "../../app/parts/basics.js";
 import { absolute } from "../../app/parts/format.js";
 import { navigate, pathTo } from "../../app/router.js";
+import { t, withElements } from "../../app/translation.js";
 import { html } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { Actions, keysOf } from "./actions.js";
-import { CATCH_UP, deliveryOf, durationOf, KINDS, localTime, OUTCOMES, placeOf } from "./labels.js";
-import { JobState, Watch } from "./list.js";
+import {
+  CATCH_UP,
+  deliveryOf,
+  durationOf,
+  KINDS,
+  localTime,
+  OUTCOMES,
+  placeOf,
+  STATES,
+} from "./labels.js";
+import { JobState, Waiting, Watch } from "./list.js";
 import { UpcomingRuns } from "./preview.js";
 import { useRefresh } from "./refresh.js";
 
 /** @type {Record<string, string>} */
-const MADE_BY = { user: "you", import: "an import" };
+const MADE_BY = { user: t("you"), import: t("an import") };
 /** @type {Record<string, string>} */
-const CAUSES = { hand: "started by hand", "catch-up": "late run", schedule: "" };
+const CAUSES = { hand: t("started by hand"), "catch-up": t("late run"), schedule: "" };
 
 /** @param {{ id: string }} props */
 export function Job({ id }) {
@@ -30,14 +40,15 @@ export function Job({ id }) {
     ...keysOf(() => found.value?.job, found.again, gone),
     {
       keys: "Escape",
-      label: "Back to the jobs",
-      group: "Schedules",
+      label: t("Back to the jobs"),
+      group: t("Schedules"),
       icon: "left",
       run: () => navigate("/schedules"),
     },
   ]);
   return html`<div class="page schedules">
-    <nav aria-label="Back"><a class="back" href="#/schedules"><${Icon} name="left" size=${18} />Schedules</a></nav>
+    <nav aria-label=${t("Back")}><a class="back" href="#/schedules"><${Icon} name="left" size=${18} />
+      ${t("Schedules")}</a></nav>
     ${whenLoaded(
       found,
       ({ job, next, history, watched }) => html`
@@ -45,10 +56,11 @@ export function Job({ id }) {
       <${Actions} job=${job} again=${found.again} gone=${gone} words />
       <${Watch} watched=${watched} jobs=${[job]} />
       <div class="job-columns">
-        <section class="card stack tight" aria-labelledby="job-what"><h2 id="job-what">What it does</h2>
+        <section class="card stack tight" aria-labelledby="job-what"><h2 id="job-what">${t("What it does")}</h2>
           <p class="pre job-prompt">${job.prompt}</p><${JobFacts} job=${job} /></section>
-        <section class="card stack tight" aria-labelledby="job-next"><h2 id="job-next">When</h2>
+        <section class="card stack tight" aria-labelledby="job-next"><h2 id="job-next">${t("When")}</h2>
           <p class="job-when">${job.schedule}</p>
+          ${job.waiting && html`<dl class="job-facts"><${Waiting} waiting=${job.waiting} /></dl>`}
           ${
             next.length
               ? html`<${UpcomingRuns} next=${next} zone=${job.zone} />`
@@ -63,27 +75,31 @@ export function Job({ id }) {
 
 /** @type {Record<string, string>} */
 const NEVER = {
-  active: "The next run is unknown.",
-  paused: "Paused. Nothing is planned until you resume it.",
-  ended: "Ended. Edit its schedule to let it run again.",
+  active: t("The next run is unknown."),
+  paused: t("Paused. Nothing is planned until you resume it."),
+  ended: t("Ended. Edit its schedule to let it run again."),
 };
 
 /** @param {{ job: JobRow }} props */
 function JobFacts({ job }) {
   const by =
-    MADE_BY[job.by] ?? html`<a href=${`#${pathTo("sessions", job.by)}`}>Hermes in a session</a>`;
+    MADE_BY[job.by] ??
+    html`<a href=${`#${pathTo("sessions", job.by)}`}>${t("Hermes in a session")}</a>`;
   /** @type {([string, Child] | false)[]} */
   const facts = [
-    ["Result", placeOf(job.deliver)],
-    ["Limits", [job.budget, job.timeout].filter(Boolean).join(", ")],
-    ["Missed runs", CATCH_UP[job.catch_up]],
-    job.jitter !== "" && ["Start delay", `up to ${job.jitter}`],
-    job.times > 0 && ["Ends", `after ${job.times} more ${job.times === 1 ? "run" : "runs"}`],
-    ["Tools", job.tools || "the default ones"],
-    ["Model", job.model || "the default one"],
-    ["Folder", job.cwd || "your home folder"],
-    job.place !== "" && ["Machine", job.place],
-    ["Created by", by],
+    [t("Result"), placeOf(job.deliver)],
+    [t("Limits"), [job.budget, job.timeout].filter(Boolean).join(", ")],
+    [t("Missed runs"), CATCH_UP[job.catch_up]],
+    job.jitter !== "" && [t("Start delay"), t("up to {delay}", { delay: job.jitter })],
+    job.times > 0 && [
+      t("Ends"),
+      t("after {count} more run", "after {count} more runs", { count: job.times }),
+    ],
+    [t("Tools"), job.tools || t("the default ones")],
+    [t("Model"), job.model || t("the default one")],
+    [t("Folder"), job.cwd || t("your home folder")],
+    job.place !== "" && [t("Machine"), job.place],
+    [t("Created by"), by],
   ];
   return html`<dl class="facts">${facts
     .filter((fact) => fact !== false)
@@ -93,7 +109,7 @@ function JobFacts({ job }) {
     )}</dl>`;
 }
 
-const HEADS = ["Planned for", "Outcome", "Details", "Session"];
+const HEADS = [t("Planned for"), t("Outcome"), t("Details"), t("Session")];
 
 /**
  * A table also where it is laid out as cards, which is why its roles are spelled out.
@@ -101,10 +117,10 @@ const HEADS = ["Planned for", "Outcome", "Details", "Session"];
  */
 function PastRuns({ history, job }) {
   if (!history.length) {
-    return html`<${Empty} icon="clock" title="Nothing has run yet">Every planned run appears here, with its
-      outcome and the reason.<//>`;
+    return html`<${Empty} icon="clock" title=${t("Nothing has run yet")}>
+      ${t("Every planned run appears here, with its outcome and the reason.")}<//>`;
   }
-  return html`<section class="stack tight" aria-labelledby="job-past"><h2 id="job-past">Runs</h2>
+  return html`<section class="stack tight" aria-labelledby="job-past"><h2 id="job-past">${t("Runs")}</h2>
     <div class="card past-box"><table class="past" role="table" aria-labelledby="job-past">
       <thead role="rowgroup"><tr role="row">${HEADS.map(
         (text) => html`<th key=${text} scope="col"
@@ -118,15 +134,17 @@ function PastRuns({ history, job }) {
 function Run({ run, job }) {
   const when = localTime(run.due, job.zone);
   const words = [CAUSES[run.cause], run.reason, deliveryOf(run)].filter(Boolean).join("; ");
+  const state = STATES[run.state] ?? run.state;
   const times = run.repeats > 1 ? ` ×${run.repeats}` : "";
-  const spent = run.state === "running" ? html`since <${Time} at=${run.began} />` : durationOf(run);
+  const began = { time: html`<${Time} at=${run.began} />` };
+  const spent = run.state === "running" ? withElements(t("since {time}"), began) : durationOf(run);
   return html`<tr role="row" data-state=${run.state}><td role="cell" title=${absolute(run.due)}>${when}</td>
-    <td role="cell"><${Tag} kind=${KINDS[run.state]} title=${OUTCOMES[run.state]}>${run.state}${times}<//>
+    <td role="cell"><${Tag} kind=${KINDS[run.state]} title=${OUTCOMES[run.state]}>${state}${times}<//>
       ${spent && html` <span class="muted small">${spent}</span>`}</td>
     <td role="cell" class="why">${words}</td>
     <td role="cell">${
       run.session &&
-      html`<a href=${`#${pathTo("sessions", run.session)}`}>Open<span
+      html`<a href=${`#${pathTo("sessions", run.session)}`}>${t("Open")}<span
       class="unseen"> (${when})</span></a>`
     }</td></tr>`;
 }

@@ -1,6 +1,7 @@
 // Instants and outcomes in words.
 /** @import { JobRun } from "../../types/page.d.ts" */
 import { duration } from "../../app/parts/format.js";
+import { language, t } from "../../app/translation.js";
 
 /** @type {Record<string, string>} */
 export const KINDS = {
@@ -11,19 +12,29 @@ export const KINDS = {
   running: "accent",
 };
 /** @type {Record<string, string>} */
+export const STATES = {
+  done: t("done"),
+  failed: t("failed"),
+  missed: t("missed"),
+  skipped: t("skipped"),
+  running: t("running"),
+};
+/** @type {Record<string, string>} */
 export const CATCH_UP = {
-  once: "run the last one late",
-  all: "run up to ten of them late",
-  skip: "skip them",
+  once: t("run the last one late"),
+  all: t("run up to ten of them late"),
+  skip: t("skip them"),
 };
 /** @type {Record<string, string>} */
 export const OUTCOMES = {
-  done: "finished",
-  failed: "failed or was stopped",
-  missed: "no scheduler was running then",
-  skipped: "was no longer due, or the previous run was still in progress",
-  running: "running now",
+  done: t("finished"),
+  failed: t("failed or was stopped"),
+  missed: t("no scheduler was running then"),
+  skipped: t("was no longer due, or the previous run was still in progress"),
+  running: t("running now"),
 };
+
+const LOCALE = language === "en" ? "en-GB" : language;
 
 /**
  * An instant as the clock on the wall there shows it.
@@ -41,13 +52,14 @@ export function localTime(at, zone) {
     hour: "2-digit",
     minute: "2-digit",
     hourCycle: "h23",
+    numberingSystem: "latn",
     ...(near ? {} : { year: "numeric" }),
   };
   try {
     // Throws for a zone that this browser does not know.
-    return day.toLocaleString("en-GB", { ...options, timeZone: zone });
+    return day.toLocaleString(LOCALE, { ...options, timeZone: zone });
   } catch {
-    return `${day.toLocaleString("en-GB", { ...options, timeZone: "UTC" })} UTC`;
+    return `${day.toLocaleString(LOCALE, { ...options, timeZone: "UTC" })} UTC`;
   }
 }
 
@@ -56,7 +68,7 @@ export function localTime(at, zone) {
  * @param {string} deliver
  */
 export function placeOf(deliver) {
-  if (deliver === "none") return "stays in its session";
+  if (deliver === "none") return t("stays in its session");
   return deliver.startsWith("file:") ? deliver.slice(5) : deliver;
 }
 
@@ -65,10 +77,10 @@ export function placeOf(deliver) {
  * @param {JobRun} run
  */
 export function deliveryOf(run) {
-  if (run.delivery === "waiting") return "the result waits for a gateway to deliver it";
+  if (run.delivery === "waiting") return t("the result waits for a gateway to deliver it");
   return !run.delivery || run.delivery.startsWith("not ")
     ? run.delivery
-    : `sent to ${placeOf(run.delivery)}`;
+    : t("sent to {place}", { place: placeOf(run.delivery) });
 }
 
 /**

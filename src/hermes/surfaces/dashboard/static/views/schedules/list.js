@@ -1,21 +1,29 @@
 // The list of jobs: when each runs next, how it ended last, and what can be done about it.
+/** @import { WaitingWork } from "../../types/api.d.ts" */
 /** @import { JobRow, JobRun, Ref } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Empty, Icon, Tag, Time } from "../../app/parts/basics.js";
 import { navigate, pathTo } from "../../app/router.js";
+import { t, withElements } from "../../app/translation.js";
 import { html, useElement } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { Actions, keysOf } from "./actions.js";
-import { KINDS, localTime, placeOf } from "./labels.js";
+import { KINDS, localTime, placeOf, STATES } from "./labels.js";
 import { useRefresh } from "./refresh.js";
 
+// Schedules are in English.
 const EXAMPLES = [
-  "every weekday at 9",
+  "every weekday at 9", // not translated
   "every 2 hours",
-  "on the last friday of each month at 16:00",
+  "on the last friday of each month at 16:00", // not translated
   "0 8 1 * *",
 ];
+
+const PROGRAMS = {
+  gateway: html`<code>hermes gateway run</code>`,
+  daemon: html`<code>hermes cron daemon</code>`,
+};
 
 export function JobList() {
   const found = useLoaded(() => api.get("/api/schedules"), []);
@@ -41,24 +49,24 @@ export function JobList() {
         : Math.min(Math.max(at + step, 0), links.length - 1);
     links[to]?.focus();
   };
-  const group = "Schedules";
+  const group = t("Schedules");
   useKeys([
     {
       keys: "n",
-      label: "New job",
+      label: t("New job"),
       group,
       icon: "plus",
       run: () => may("admin") && navigate("/schedules/new"),
     },
-    { keys: "j", label: "Next job", group, run: move(1) },
-    { keys: "k", label: "Previous job", group, run: move(-1) },
+    { keys: "j", label: t("Next job"), group, run: move(1) },
+    { keys: "k", label: t("Previous job"), group, run: move(-1) },
     ...keysOf(focused, found.again, found.again),
   ]);
-  return html`<div class="page schedules"><header class="page-head"><h1>Schedules</h1>
+  return html`<div class="page schedules"><header class="page-head"><h1>${t("Schedules")}</h1>
       ${
         may("admin") &&
         html`<a class="button primary" href="#/schedules/new" title="n"><${Icon}
-        name="plus" />New job</a>`
+        name="plus" />${t("New job")}</a>`
       }
     </header>
     ${whenLoaded(found, ({ jobs, watched }) =>
@@ -80,26 +88,28 @@ export function Watch({ watched, jobs }) {
     !watched &&
     waits &&
     html`<div class="card unwatched" role="status"><${Icon} name="warn" /><p>
-    <strong>No scheduler is running.</strong> Due jobs wait or are missed. Start
-    ${" "}<code>hermes gateway run</code> or <code>hermes cron daemon</code> and leave it running.
-    Jobs that you run from here still run.</p></div>`
+    <strong>${t("No scheduler is running.")}</strong>${" "}
+    ${withElements(t("Due jobs wait or are missed. Start {gateway} or {daemon} and leave it running."), PROGRAMS)}${" "}
+    ${t("Jobs that you run from here still run.")}</p></div>`
   );
 }
 
 /** @param {{ watched: boolean }} props */
 function None({ watched }) {
-  return html`<${Empty} icon="schedules" title="No jobs yet"><p>A job is a task that Hermes runs at set times, even
-      when nobody is there: a summary every morning, a disk check every hour. Describe the times in words:</p>
+  return html`<${Empty} icon="schedules" title=${t("No jobs yet")}><p>
+      ${t("A job is a task that Hermes runs at set times, even when nobody is there:")}${" "}
+      ${t("a summary every morning, a disk check every hour.")}${" "}
+      ${t("Describe the times in words:")}</p>
     <ul class="plain examples">${EXAMPLES.map((text) => html`<li key=${text}><code>${text}</code></li>`)}</ul>
     ${
       may("admin") &&
       html`<p><a class="button primary" href="#/schedules/new"><${Icon}
-      name="plus" />Create the first job</a></p>`
+      name="plus" />${t("Create the first job")}</a></p>`
     }
     ${
       !watched &&
-      html`<p class="small">Due jobs are run by <code>hermes gateway run</code>, or by${" "}
-      <code>hermes cron daemon</code>. Neither is running now.</p>`
+      html`<p class="small">
+        ${withElements(t("Due jobs are run by {gateway}, or by {daemon}. Neither is running now."), PROGRAMS)}</p>`
     }<//>`;
 }
 
@@ -113,17 +123,44 @@ function Row({ job, again }) {
       <dl class="job-facts">
         ${
           job.next &&
-          html`<div><dt>${job.next * 1000 < Date.now() ? "Was due" : "Next"}</dt><dd>
+          html`<div><dt>${job.next * 1000 < Date.now() ? t("Was due") : t("Next")}</dt><dd>
           <${Time} at=${job.next} />
           <span class="muted"> ${localTime(job.next, job.zone)}</span></dd></div>`
         }
-        <div><dt>Last</dt><dd><${LastRun} run=${job.last} /></dd></div>
-        <div><dt>Result</dt><dd>${placeOf(job.deliver)}</dd></div>
-        ${job.budget && html`<div><dt>Limit</dt><dd>${job.budget} per run</dd></div>`}
+        ${job.waiting && html`<${Waiting} waiting=${job.waiting} />`}
+        <div><dt>${t("Last")}</dt><dd><${LastRun} run=${job.last} /></dd></div>
+        <div><dt>${t("Result")}</dt><dd>${placeOf(job.deliver)}</dd></div>
+        ${
+          job.budget &&
+          html`<div><dt>${t("Limit")}</dt><dd>${t("{amount} per run", { amount: job.budget })}</dd></div>`
+        }
       </dl>
     </div>
     <${Actions} job=${job} again=${again} gone=${again} />
   </li>`;
+}
+
+/**
+ * The machine that a due job waits for, and what to do.
+ * @param {{ waiting: WaitingWork }} props
+ */
+export function Waiting({ waiting }) {
+  const since = html`<${Time} at=${waiting.since} />`;
+  const seen = html`<${Time} at=${waiting.seen} />`;
+  const state = waiting.is_draining
+    ? t("That host is draining.")
+    : waiting.seen > 0
+      ? withElements(t("It was last seen {time}."), { time: seen })
+      : t("It was never seen.");
+  const commands = {
+    worker: html`<code>hermes worker</code>`,
+    edit: html`<code>hermes cron edit ${waiting.id} --cwd DIR</code>`,
+  };
+  return html`<div class="job-waiting" role="status"><dt>${t("Waits for")}</dt><dd>
+    ${withElements(t("{host}, since {time}."), { host: waiting.place, time: since })}${" "}
+    ${state}${" "}
+    ${withElements(t("Start {worker} there, or move the job: {edit}"), commands)}
+  </dd></div>`;
 }
 
 /**
@@ -132,19 +169,20 @@ function Row({ job, again }) {
  */
 export function JobState({ job }) {
   const words = {
-    active: "on",
-    paused: job.paused === "by you" ? "paused" : `paused: ${job.paused}`,
-    ended: "ended",
+    active: t("on"),
+    paused: job.paused === "by you" ? t("paused") : t("paused: {reason}", { reason: job.paused }),
+    ended: t("ended"),
   };
   const kinds = { active: "good", paused: "warn", ended: "" };
   return html`<${Tag} kind=${kinds[job.state]}>${words[job.state]}<//>
-    ${job.running && html`<${Tag} kind="accent"><span class="spinner" aria-hidden="true" />running<//>`}`;
+    ${job.running && html`<${Tag} kind="accent"><span class="spinner" aria-hidden="true" />${t("running")}<//>`}`;
 }
 
 /** @param {{ run: JobRun | null }} props */
 function LastRun({ run }) {
-  if (!run) return html`<span class="muted">has not run yet</span>`;
-  return html`<${Tag} kind=${KINDS[run.state]}>${run.state}<//> <span class="muted"><${Time} at=${run.ended} />${
+  if (!run) return html`<span class="muted">${t("has not run yet")}</span>`;
+  const state = STATES[run.state] ?? run.state;
+  return html`<${Tag} kind=${KINDS[run.state]}>${state}<//> <span class="muted"><${Time} at=${run.ended} />${
     run.reason && `: ${run.reason}`
   }</span>`;
 }

@@ -2,6 +2,7 @@
 /** @import { ScheduleMeaning } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Icon, Time } from "../../app/parts/basics.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { localTime } from "./labels.js";
 
@@ -40,13 +41,13 @@ export function UpcomingRuns({ next, zone }) {
   return html`<ol class="plain coming">${next.map(
     (at) => html`<li key=${at}><span>${localTime(at, zone)}</span>
     <span class="muted small"><${Time} at=${at} /></span></li>`,
-  )}</ol><p class="muted small">Times are in ${zone}</p>`;
+  )}</ol><p class="muted small">${t("Times are in {zone}", { zone })}</p>`;
 }
 
 /** @param {{ meaning: ScheduleMeaning | null }} props */
 export function Meaning({ meaning }) {
-  return html`<div class="meaning" role="status" aria-label="What the schedule means">
-    ${!meaning && html`<p class="muted small">Type when it should run. The next times appear here.</p>`}
+  return html`<div class="meaning" role="status" aria-label=${t("What the schedule means")}>
+    ${!meaning && html`<p class="muted small">${t("Type when it should run. The next times appear here.")}</p>`}
     ${
       meaning?.problem &&
       html`<p class="field-error"><${Icon} name="info" size=${16} /> ${meaning.problem}</p>
@@ -55,7 +56,7 @@ export function Meaning({ meaning }) {
     ${
       meaning &&
       !meaning.problem &&
-      html`<h3 class="section-title">Next runs</h3>
+      html`<h3 class="section-title">${t("Next runs")}</h3>
       <${UpcomingRuns} next=${meaning.next} zone=${meaning.zone} />`
     }
   </div>`;

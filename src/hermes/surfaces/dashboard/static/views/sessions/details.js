@@ -6,8 +6,9 @@ import { Tag } from "../../app/parts/basics.js";
 import { Code } from "../../app/parts/code.js";
 import { Copy } from "../../app/parts/copy.js";
 import { Diff } from "../../app/parts/diff.js";
-import { absolute, duration, inFull, money, plural } from "../../app/parts/format.js";
+import { absolute, duration, inFull, money } from "../../app/parts/format.js";
 import { Markdown } from "../../app/parts/markdown.js";
+import { t } from "../../app/translation.js";
 import { html, isOpen, useState } from "../../app/ui.js";
 import { Marked } from "./highlighted_words.js";
 import { KINDS } from "./steps.js";
@@ -37,11 +38,11 @@ export function Details({ step, pattern }) {
   const { event } = step;
   const Body = BODIES[event.type] ?? StepText;
   return html`
-    <section class=${`card details kind-${step.kind}`} aria-label="Details">
+    <section class=${`card details kind-${step.kind}`} aria-label=${t("Details")}>
       <header>
         <span class="details-kind"><i aria-hidden="true" />${KINDS[step.kind].label}</span>
         <h2>${step.title}</h2>
-        <p class="muted">${absolute(step.ts)} · row ${step.seq}</p>
+        <p class="muted">${t("{time} · row {row}", { time: absolute(step.ts), row: step.seq })}</p>
       </header>
       <${Body} event=${event} step=${step} pattern=${pattern} />
       ${step.usage && html`<${UsageDetails} event=${event} usage=${step.usage} />`}
@@ -52,9 +53,11 @@ export function Details({ step, pattern }) {
 
 /** @param {{ event: EventOf<"agent.message.user">, pattern: RegExp | null }} props */
 function UserDetails({ event, pattern }) {
+  const count = event.images?.length ?? 0;
+  const pictures = t("{count} picture attached.", "{count} pictures attached.", { count });
   return html`
     <${MessageText} text=${event.text} pattern=${pattern} />
-    ${event.images?.length > 0 && html`<p class="muted">${plural(event.images.length, "picture")} attached.</p>`}
+    ${count > 0 && html`<p class="muted">${pictures}</p>`}
   `;
 }
 
@@ -62,9 +65,12 @@ function UserDetails({ event, pattern }) {
 function ReplyDetails({ event, pattern }) {
   const { reasoning, text, tool_calls: calls = [], finish } = event;
   return html`
-    ${reasoning && html`<${Fold} label="Thinking"><p class="pre muted">${reasoning}</p><//>`}
+    ${reasoning && html`<${Fold} label=${t("Thinking")}><p class="pre muted">${reasoning}</p><//>`}
     ${text && html`<${MessageText} text=${text} pattern=${pattern} />`}
-    ${calls.map((call) => html`<${Json} key=${call.id} name=${`calls ${call.name}`} text=${call.arguments} />`)}
+    ${calls.map(
+      (call) => html`<${Json} key=${call.id} name=${t("calls {tools}", { tools: call.name })}
+        text=${call.arguments} />`,
+    )}
     ${finish && !FINE.includes(finish) && html`<p><${Tag} kind="warn">${finish}<//></p>`}
   `;
 }
@@ -73,8 +79,8 @@ function ReplyDetails({ event, pattern }) {
 function ToolStartDetails({ event }) {
   const command = parsed(event.arguments)?.command;
   return html`
-    ${command && html`<${Code} name="command" language="bash" text=${command} />`}
-    <${Json} name="arguments" text=${event.arguments} />
+    ${command && html`<${Code} name=${t("command")} language="bash" text=${command} />`}
+    <${Json} name=${t("arguments")} text=${event.arguments} />
   `;
 }
 
@@ -86,36 +92,41 @@ function Result({ event, step, pattern }) {
   const shown = text.slice(0, LONGEST_CHARS);
   const hidden = text.length - shown.length;
   const took = step.from ? step.ts - step.from.ts : 0;
+  const more = t(
+    "{number} more character is in the export.",
+    "{number} more characters are in the export.",
+    { count: hidden, number: inFull(hidden) },
+  );
   return html`
     <p>
-      ${event.ok === false ? html`<${Tag} kind="bad">failed<//>` : html`<${Tag} kind="good">done<//>`}
-      ${took > 0 && html` <span class="muted">after ${duration(took)}</span>`}
+      ${event.ok === false ? html`<${Tag} kind="bad">${t("failed")}<//>` : html`<${Tag} kind="good">${t("done")}<//>`}
+      ${took > 0 && html` <span class="muted">${t("after {time}", { time: duration(took) })}</span>`}
     </p>
     ${
       step.from &&
       html`
-      <${Fold} label="Call"><${Json} name="arguments" text=${argumentsOf(step.from.event)} /><//>
+      <${Fold} label=${t("Call")}><${Json} name=${t("arguments")} text=${argumentsOf(step.from.event)} /><//>
     `
     }
     <figure class="output">
-      <figcaption><span>result</span><${Copy} text=${text} label="Copy the result" /></figcaption>
-      <pre tabindex="0" aria-label="Result">
+      <figcaption><span>${t("result")}</span><${Copy} text=${text} label=${t("Copy the result")} /></figcaption>
+      <pre tabindex="0" aria-label=${t("Result")}>
         ${pattern ? html`<${Marked} text=${shown} pattern=${pattern} />` : html`<${Ansi} text=${shown} />`}
       </pre>
     </figure>
-    ${hidden > 0 && html`<p class="muted">${inFull(hidden)} more characters are in the export.</p>`}
+    ${hidden > 0 && html`<p class="muted">${more}</p>`}
   `;
 }
 
 /** @param {{ event: EventOf<"agent.approval.requested"> }} props */
 function Request({ event }) {
   return html`
-    <${Code} name=${`${event.name} wants to`} language="bash" text=${event.summary} />
+    <${Code} name=${t("{tool} wants to", { tool: event.name })} language="bash" text=${event.summary} />
     <dl class="facts">
-      ${event.reason && html`<dt>Reason</dt><dd>${event.reason}</dd>`}
-      <dt>Reach</dt>
+      ${event.reason && html`<dt>${t("Reason")}</dt><dd>${event.reason}</dd>`}
+      <dt>${t("Reach")}</dt>
       <dd>${event.reach}</dd>
-      ${event.shape && html`<dt>An answer covers</dt><dd>${event.shape}</dd>`}
+      ${event.shape && html`<dt>${t("An answer covers")}</dt><dd>${event.shape}</dd>`}
     </dl>
   `;
 }
@@ -125,7 +136,8 @@ function TurnEndDetails({ event }) {
   return html`
     <p><${Tag} kind=${ENDS[event.reason] ?? "bad"}>${event.reason}<//></p>
     ${event.detail && html`<p>${event.detail}</p>`}
-    ${event.usage && html`<p class="muted">The whole turn:</p><${UsageDetails} event=${event} usage=${event.usage} />`}
+    ${event.usage && html`<p class="muted">${t("The whole turn:")}</p>`}
+    ${event.usage && html`<${UsageDetails} event=${event} usage=${event.usage} />`}
   `;
 }
 
@@ -133,8 +145,8 @@ function TurnEndDetails({ event }) {
 function Compaction({ event }) {
   return html`
     <p>
-      ${event.before?.toLocaleString("en")} tokens became about ${event.after?.toLocaleString("en")}.
-      The model now reads this summary; the log keeps every message:
+      ${t("{before} tokens became about {after}.", { before: inFull(event.before), after: inFull(event.after) })}${" "}
+      ${t("The model now reads this summary; the log keeps every message:")}
     </p>
     <${Markdown} text=${event.summary} />
   `;
@@ -143,11 +155,14 @@ function Compaction({ event }) {
 /** @param {{ event: EventOf<"session.prompted"> }} props */
 function Prompt({ event }) {
   const { tools = [], system = [] } = event;
+  const names = tools.map((tool) => tool.name).join(", ");
   return html`
-    <p>${plural(tools.length, "tool")}: ${tools.map((tool) => tool.name).join(", ")}</p>
+    <p>${t("{count} tool: {names}", "{count} tools: {names}", { count: tools.length, names })}</p>
     ${system.map(
       (text, index) => html`
-      <${Fold} key=${index} label=${`Part ${index + 1} of the instructions`}><p class="pre">${text}</p><//>
+      <${Fold} key=${index} label=${t("Part {number} of the instructions", { number: index + 1 })}>
+        <p class="pre">${text}</p>
+      <//>
     `,
     )}
   `;
@@ -159,7 +174,7 @@ function Proposal({ event }) {
     <p>${event.title}</p>
     ${event.why && html`<p class="muted">${event.why}</p>`}
     ${event.diff && html`<${Diff} text=${event.diff} />`}
-    <p><a href="#/learning">Review it</a></p>
+    <p><a href="#/learning">${t("Review it")}</a></p>
   `;
 }
 
@@ -170,24 +185,39 @@ function StepText({ step }) {
 
 /** @param {{ event: { provider?: string, model?: string }, usage: Usage }} props */
 function UsageDetails({ event, usage }) {
-  /**
-   * @param {number} number
-   * @param {number} part
-   * @param {string} of
-   */
-  const tokens = (number, part, of) =>
-    `${inFull(number ?? 0)} tokens${part ? `, ${inFull(part)} of them ${of}` : ""}`;
   return html`
     <dl class="facts">
-      ${event.model && html`<dt>Model</dt><dd>${[event.provider, event.model].filter(Boolean).join(":")}</dd>`}
-      <dt>Input</dt>
-      <dd>${tokens(usage.input_tokens, usage.cache_read_tokens, "from the cache")}</dd>
-      <dt>Output</dt>
-      <dd>${tokens(usage.output_tokens, usage.reasoning_tokens, "for thinking")}</dd>
-      <dt>Cost</dt>
+      ${event.model && html`<dt>${t("Model")}</dt><dd>${[event.provider, event.model].filter(Boolean).join(":")}</dd>`}
+      <dt>${t("Input")}</dt>
+      <dd>${inputTokens(usage)}</dd>
+      <dt>${t("Output")}</dt>
+      <dd>${outputTokens(usage)}</dd>
+      <dt>${t("Cost")}</dt>
       <dd>${money(usage.cost_usd)}</dd>
     </dl>
   `;
+}
+
+/** @param {Usage} usage */
+function inputTokens({ input_tokens: count = 0, cache_read_tokens: cached }) {
+  const number = inFull(count);
+  if (!cached) return t("{number} token", "{number} tokens", { count, number });
+  return t(
+    "{number} token, {cached} of them from the cache",
+    "{number} tokens, {cached} of them from the cache",
+    { count, number, cached: inFull(cached) },
+  );
+}
+
+/** @param {Usage} usage */
+function outputTokens({ output_tokens: count = 0, reasoning_tokens: thinking }) {
+  const number = inFull(count);
+  if (!thinking) return t("{number} token", "{number} tokens", { count, number });
+  return t(
+    "{number} token, {thinking} of them for thinking",
+    "{number} tokens, {thinking} of them for thinking",
+    { count, number, thinking: inFull(thinking) },
+  );
 }
 
 /**
@@ -197,7 +227,7 @@ function UsageDetails({ event, usage }) {
 function Row({ event }) {
   const [open, setOpen] = useState(false);
   return html`
-    <${Fold} label="The row as JSON" onToggle=${(toggled) => setOpen(isOpen(toggled))}>
+    <${Fold} label=${t("The row as JSON")} onToggle=${(toggled) => setOpen(isOpen(toggled))}>
       ${open && html`<${Code} language="json" name=${event.type} text=${JSON.stringify(event, null, 2)} />`}
     <//>
   `;

@@ -1,10 +1,11 @@
 // Filing sessions: pin, move to a folder, archive, export, delete; one or several at once.
 /** @import { SessionRow } from "../../types/page.d.ts" */
+
 import { api } from "../../app/api.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
-import { plural } from "../../app/parts/format.js";
 import { toast, tryTo } from "../../app/parts/toast.js";
 import { reloadLists } from "../../app/pending_requests.js";
+import { t } from "../../app/translation.js";
 
 /** @typedef {"md" | "html" | "json" | "jsonl"} DocumentFormat */
 
@@ -13,7 +14,7 @@ export const FORMATS = [
   ["md", "Markdown"],
   ["html", "HTML"],
   ["json", "JSON"],
-  ["jsonl", "JSON lines, to import"],
+  ["jsonl", t("JSON lines, to import")],
 ];
 
 /** @param {SessionRow[]} sessions */
@@ -37,14 +38,18 @@ export function pin(sessions, isPinned) {
  * @param {SessionRow[]} sessions
  */
 export async function move(sessions) {
+  const count = sessions.length;
+  const leaving = t(
+    "Leave the name empty to take the session out of its folder.",
+    "Leave the name empty to take the sessions out of their folders.",
+    { count },
+  );
   const folder = await ask({
-    title: sessions.length === 1 ? "Move to a folder" : `Move ${sessions.length} sessions`,
-    label: "Folder",
+    title: t("Move to a folder", "Move {count} sessions", { count }),
+    label: t("Folder"),
     value: sessions[0].folder,
-    action: "Move",
-    text: `A new name makes a new folder. Leave the name empty to take the ${
-      sessions.length === 1 ? "session out of its folder" : "sessions out of their folders"
-    }.`,
+    action: t("Move"),
+    text: `${t("A new name makes a new folder.")} ${leaving}`,
   });
   if (folder === null) return false;
   const body = { sessions: ids(sessions), folder };
@@ -62,8 +67,15 @@ export async function archive(sessions, isArchived) {
       ? api.post("/api/commands/sessions.archive", body)
       : api.post("/api/commands/sessions.unarchive", body),
   );
-  const where = isArchived ? "archived. Search still finds them." : "back in the list.";
-  if (done) toast(`${plural(sessions.length, "session")} ${where}`, "good");
+  const count = sessions.length;
+  const where = isArchived
+    ? t(
+        "{count} session archived. Search still finds it.",
+        "{count} sessions archived. Search still finds them.",
+        { count },
+      )
+    : t("{count} session back in the list.", "{count} sessions back in the list.", { count });
+  if (done) toast(where, "good");
   return Boolean(done);
 }
 
@@ -72,22 +84,22 @@ export async function archive(sessions, isArchived) {
  * @param {SessionRow[]} sessions
  */
 export async function removeAll(sessions) {
-  const count = plural(sessions.length, "session");
+  const count = sessions.length;
+  const loss = t(
+    "This permanently deletes {count} message, here, in search and in every other Hermes on this home.",
+    "This permanently deletes {count} messages, here, in search and in every other Hermes on this home.",
+    { count: sessions.reduce((sum, one) => sum + one.messages, 0) },
+  );
   const sure = await confirm({
-    title: `Delete ${count}?`,
-    text:
-      `This permanently deletes ${plural(
-        sessions.reduce((sum, one) => sum + one.messages, 0),
-        "message",
-      )}, here, in search and in every other Hermes on this home. ` +
-      "Export or archive them instead to keep them.",
-    action: `Delete ${count}`,
+    title: t("Delete {count} session?", "Delete {count} sessions?", { count }),
+    text: `${loss} ${t("Export or archive them instead to keep them.")}`,
+    action: t("Delete {count} session", "Delete {count} sessions", { count }),
     danger: true,
   });
   if (!sure) return false;
   const body = { sessions: ids(sessions), yes: true };
   const done = await tryTo(() => api.post("/api/commands/sessions.delete", body));
-  if (done) toast(`Deleted ${count}.`, "good");
+  if (done) toast(t("Deleted {count} session.", "Deleted {count} sessions.", { count }), "good");
   reloadLists();
   return Boolean(done);
 }

@@ -4,8 +4,9 @@
 /** @import { SessionDetail, SessionRow } from "../../types/page.d.ts" */
 import { may, sessionPath } from "../../app/api.js";
 import { Button, Icon, IconLink, Tag, Time } from "../../app/parts/basics.js";
-import { count, money, plural } from "../../app/parts/format.js";
+import { money, tokens } from "../../app/parts/format.js";
 import { linkTo, navigate } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { html } from "../../app/ui.js";
 import { remove, rename, titleOf } from "./actions.js";
 
@@ -23,9 +24,11 @@ import { remove, rename, titleOf } from "./actions.js";
  */
 export function Head({ id, about, log, children }) {
   const session = about.value?.session ?? { id, title: "" };
+  const calls = { count: log.unpriced };
+  const unpriced = t("cost of {count} call unknown", "cost of {count} calls unknown", calls);
   return html`
     <header class="timeline-head">
-      <${IconLink} icon="left" label="All sessions" href="#/sessions" />
+      <${IconLink} icon="left" label=${t("All sessions")} href="#/sessions" />
       <div class="timeline-title">
         <h1>${titleOf(session)}</h1>
         <${SessionFacts} session=${session} detail=${about.value} />
@@ -33,8 +36,8 @@ export function Head({ id, about, log, children }) {
       </div>
       <div class="timeline-sum">
         <strong>${money(log.cost)}</strong>
-        <span>${count(log.tokens)} tokens · ${plural(log.turns.length, "turn")}</span>
-        ${log.unpriced > 0 && html`<span>cost of ${plural(log.unpriced, "call")} unknown</span>`}
+        <span>${tokens(log.tokens)} · ${t("{count} turn", "{count} turns", { count: log.turns.length })}</span>
+        ${log.unpriced > 0 && html`<span>${unpriced}</span>`}
       </div>
       <${Actions} session=${session} again=${about.again} />
     </header>
@@ -49,8 +52,8 @@ function SessionFacts({ session, detail }) {
       ${session.model && html`<span>${session.model}</span>`}
       ${session.cwd && html`<span class="session-cwd" title=${session.cwd}>${session.cwd}</span>`}
       ${session.created && html`<${Time} at=${session.created} />`}
-      ${detail?.running && html`<${Tag} kind="accent">running<//>`}
-      ${detail && detail.waiting.length > 0 && html`<${Tag} kind="warn">waiting for you<//>`}
+      ${detail?.running && html`<${Tag} kind="accent">${t("running")}<//>`}
+      ${detail && detail.waiting.length > 0 && html`<${Tag} kind="warn">${t("waiting for you")}<//>`}
     </p>
   `;
 }
@@ -58,9 +61,10 @@ function SessionFacts({ session, detail }) {
 /** @param {{ session: Partial<SessionRow>, children: SessionRow[] }} props */
 function RelatedSessions({ session, children }) {
   if (!children.length && session.kind !== "child" && session.kind !== "branch") return null;
-  const relation = session.kind === "branch" ? "Branched from this session" : "Parent session";
+  const relation =
+    session.kind === "branch" ? t("Branched from this session") : t("Parent session");
   return html`
-    <nav class="family" aria-label="Related sessions">
+    <nav class="family" aria-label=${t("Related sessions")}>
       ${
         session.parent &&
         html`
@@ -84,10 +88,10 @@ function Actions({ session, again }) {
   const onDelete = async () => (await remove(session)) && navigate("/sessions");
   return html`
     <div class="session-actions always">
-      <a class="button" href=${linkTo("chat", session.id)}><${Icon} name="chat" />Open in chat</a>
-      ${may("chat") && html`<${Button} kind="quiet" icon="edit" label="Rename" onClick=${onRename} />`}
-      <${IconLink} icon="download" label="Export" href=${sessionPath(session.id, "export")} download />
-      ${may("admin") && html`<${Button} kind="quiet" icon="trash" label="Delete" onClick=${onDelete} />`}
+      <a class="button" href=${linkTo("chat", session.id)}><${Icon} name="chat" />${t("Open in chat")}</a>
+      ${may("chat") && html`<${Button} kind="quiet" icon="edit" label=${t("Rename")} onClick=${onRename} />`}
+      <${IconLink} icon="download" label=${t("Export")} href=${sessionPath(session.id, "export")} download />
+      ${may("admin") && html`<${Button} kind="quiet" icon="trash" label=${t("Delete")} onClick=${onDelete} />`}
     </div>
   `;
 }

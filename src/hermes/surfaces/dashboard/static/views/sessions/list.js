@@ -5,6 +5,7 @@ import { api, may, sessionPath } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Button, Empty, Icon, Problem } from "../../app/parts/basics.js";
 import { navigate, pathTo } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useElement, useMemo, useScreenfulFirst, useState } from "../../app/ui.js";
 import { Options, SearchBox } from "../inputs.js";
 import { useLoaded } from "../loading.js";
@@ -38,13 +39,13 @@ export function SessionList({ route }) {
   return html`
     <div class="page sessions">
       <header class="page-head">
-        <h1>Sessions</h1>
-        ${may("chat") && html`<a class="button primary" href="#/chat"><${Icon} name="plus" />New chat</a>`}
+        <h1>${t("Sessions")}</h1>
+        ${may("chat") && html`<a class="button primary" href="#/chat"><${Icon} name="plus" />${t("New chat")}</a>`}
       </header>
       <div class="toolbar" role="search">
         <${SearchBox}
           field=${search}
-          label="Search messages"
+          label=${t("Search messages")}
           value=${given.q}
           onInput=${(/** @type {string} */ q) => change({ q })}
         />
@@ -52,7 +53,7 @@ export function SessionList({ route }) {
         ${
           isNarrowed &&
           html`
-          <${Button} kind="quiet" icon="close" onClick=${() => change(NO_FILTERS)}>Clear filters<//>
+          <${Button} kind="quiet" icon="close" onClick=${() => change(NO_FILTERS)}>${t("Clear filters")}<//>
         `
         }
       </div>
@@ -90,10 +91,10 @@ function Filters({ given, change, sessions }) {
   `;
   return html`
     <div class="filters">
-      ${select("surface", "Started in", [["", "Anywhere"], ...surfaces.map((one) => [one, one])])}
-      ${select("state", "State", STATES)}
-      ${select("cost", "Cost", COSTS)}
-      ${select("date", "Last used", DATES)}
+      ${select("surface", t("Started in"), [["", t("Anywhere")], ...surfaces.map((one) => [one, one])])}
+      ${select("state", t("State"), STATES)}
+      ${select("cost", t("Cost"), COSTS)}
+      ${select("date", t("Last used"), DATES)}
     </div>
   `;
 }
@@ -112,7 +113,7 @@ function All({ store, isNarrowed }) {
     ${
       store.hasMore &&
       html`
-      <div class="row center"><${Button} busy=${store.busy} onClick=${store.loadMore}>Show more<//></div>
+      <div class="row center"><${Button} busy=${store.busy} onClick=${store.loadMore}>${t("Show more")}<//></div>
     `
     }
   `;
@@ -121,10 +122,10 @@ function All({ store, isNarrowed }) {
 /** @param {{ isNarrowed: boolean }} props */
 function NoSessions({ isNarrowed }) {
   if (isNarrowed)
-    return html`<${Empty} icon="filter" title="No matches">No session matches these filters.<//>`;
+    return html`<${Empty} icon="filter" title=${t("No matches")}>${t("No session matches these filters.")}<//>`;
   return html`
-    <${Empty} icon="sessions" title="No sessions yet">
-      Your conversations with Hermes, here, in the terminal or in a chat app, appear here.
+    <${Empty} icon="sessions" title=${t("No sessions yet")}>
+      ${t("Your conversations with Hermes, here, in the terminal or in a chat app, appear here.")}
     <//>
   `;
 }
@@ -177,17 +178,17 @@ function useSessionKeys({ search, list, store }) {
   const rename = withFocused((session) => may("chat") && renameRow(session, store));
   const download = withFocused((session) => location.assign(sessionPath(session.id, "export")));
   const remove = withFocused((session) => may("admin") && removeRow(session, store));
-  const group = "Sessions";
+  const group = t("Sessions");
   useKeys([
-    { keys: "/", label: "Search sessions", group, run: () => search.current.focus() },
-    { keys: "j", label: "Next session", group, run: move(1) },
-    { keys: "k", label: "Previous session", group, run: move(-1) },
-    { keys: "ArrowDown", label: "Next session", group, hidden: true, typing: true, run: down },
-    { keys: "ArrowUp", label: "Previous session", group, hidden: true, run: move(-1) },
-    { keys: "o", label: "Open the session in chat", group, run: chat },
-    { keys: "r", label: "Rename the session", group, run: rename },
-    { keys: "x", label: "Export the session", group, run: download },
-    { keys: "Delete", label: "Delete the session", group, run: remove },
+    { keys: "/", label: t("Search sessions"), group, run: () => search.current.focus() },
+    { keys: "j", label: t("Next session"), group, run: move(1) },
+    { keys: "k", label: t("Previous session"), group, run: move(-1) },
+    { keys: "ArrowDown", label: t("Next session"), group, hidden: true, typing: true, run: down },
+    { keys: "ArrowUp", label: t("Previous session"), group, hidden: true, run: move(-1) },
+    { keys: "o", label: t("Open the session in chat"), group, run: chat },
+    { keys: "r", label: t("Rename the session"), group, run: rename },
+    { keys: "x", label: t("Export the session"), group, run: download },
+    { keys: "Delete", label: t("Delete the session"), group, run: remove },
   ]);
 }
 

@@ -3,8 +3,9 @@
 /** @import { Child, SessionRow } from "../../types/page.d.ts" */
 import { may, sessionPath } from "../../app/api.js";
 import { Button, IconLink, Tag, Time } from "../../app/parts/basics.js";
-import { inFull, money, plural, tokens } from "../../app/parts/format.js";
+import { inFull, money, tokens } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { html } from "../../app/ui.js";
 import { remove, rename, titleOf } from "./actions.js";
 
@@ -15,24 +16,25 @@ import { remove, rename, titleOf } from "./actions.js";
 export function Row({ session, store, children }) {
   const running = store.now.running.has(session.id);
   const waiting = store.now.waiting.has(session.id);
+  const { tokens: count } = session;
   return html`
     <li class="session-row" data-session=${session.id}>
       <a class="session-main" href=${linkTo("sessions", session.id)}>
         <span class="session-title">
           ${titleOf(session)}
-          ${running && html`<${Tag} kind="accent">running<//>`}
-          ${waiting && html`<${Tag} kind="warn">waiting for you<//>`}
-          ${session.kind === "branch" && html`<${Tag}>branch<//>`}
+          ${running && html`<${Tag} kind="accent">${t("running")}<//>`}
+          ${waiting && html`<${Tag} kind="warn">${t("waiting for you")}<//>`}
+          ${session.kind === "branch" && html`<${Tag}>${t("branch")}<//>`}
         </span>
         <span class="session-meta">
-          <span>${session.surface || "imported"}</span>
+          <span>${session.surface || t("imported")}</span>
           ${session.model && html`<span>${session.model}</span>`}
-          <span>${plural(session.messages, "message")}</span>
+          <span>${t("{count} message", "{count} messages", { count: session.messages })}</span>
           ${session.cwd && html`<span class="session-cwd" title=${session.cwd}>${session.cwd}</span>`}
         </span>
       </a>
       <span class="session-sum">
-        <span title=${`${inFull(session.tokens)} tokens`}>${spent(session)}</span>
+        <span title=${t("{number} token", "{number} tokens", { count, number: inFull(count) })}>${spent(session)}</span>
         <${Time} at=${session.updated} />
       </span>
       <${RowActions} session=${session} store=${store} />
@@ -50,27 +52,29 @@ function RowActions({ session, store }) {
     <span class="session-actions">
       <${IconLink}
         icon="chat"
-        label=${`Open ${name} in chat`}
-        title="Open in chat (o)"
+        label=${t("Open {name} in chat", { name })}
+        title=${t("Open in chat (o)")}
         href=${linkTo("chat", session.id)}
       />
       ${
         may("chat") &&
         html`
-        <${Button} kind="quiet" icon="edit" label=${`Rename ${name}`} title="Rename (r)" onClick=${onRename} />
+        <${Button} kind="quiet" icon="edit" label=${t("Rename {name}", { name })}
+          title=${t("Rename (r)")} onClick=${onRename} />
       `
       }
       <${IconLink}
         icon="download"
-        label=${`Export ${name}`}
-        title="Export (x)"
+        label=${t("Export {name}", { name })}
+        title=${t("Export (x)")}
         href=${sessionPath(session.id, "export")}
         download
       />
       ${
         may("admin") &&
         html`
-        <${Button} kind="quiet" icon="trash" label=${`Delete ${name}`} title="Delete (Del)" onClick=${onDelete} />
+        <${Button} kind="quiet" icon="trash" label=${t("Delete {name}", { name })}
+          title=${t("Delete (Del)")} onClick=${onDelete} />
       `
       }
     </span>

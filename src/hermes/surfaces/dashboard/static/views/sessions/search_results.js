@@ -4,8 +4,8 @@
 /** @import { SearchHit, SessionQuery, SessionRow } from "../../types/page.d.ts" */
 import { api, sessionPath } from "../../app/api.js";
 import { Empty, Icon, Loading, Problem, Time } from "../../app/parts/basics.js";
-import { plural } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useMemo, useState } from "../../app/ui.js";
 import { titleOf } from "./actions.js";
 import { Marked, wordsOf } from "./highlighted_words.js";
@@ -21,7 +21,11 @@ import { passes } from "./session_store.js";
  */
 
 /** @type {Record<string, [string, string]>} */
-const ROLES = { user: ["user", "You"], assistant: ["thought", "Hermes"], tool: ["tool", "A tool"] };
+const ROLES = {
+  user: ["user", t("You")],
+  assistant: ["thought", "Hermes"],
+  tool: ["tool", t("A tool")],
+};
 const NAMED = 5; // sessions that are shown for their name
 
 /** @param {SearchResultsProps} props */
@@ -32,25 +36,30 @@ export function SearchResults({ query, found, filters, store }) {
     (one) => one.title && pattern && one.title.search(pattern) >= 0,
   );
   if (found.error) return html`<${Problem} error=${found.error} retry=${found.again} />`;
-  if (!found.value) return html`<${Loading} label="Searching" />`;
+  if (!found.value) return html`<${Loading} label=${t("Searching")} />`;
   /** @param {SessionRow | undefined} session */
   const isWanted = (session) => !session || passes(session, filters, store.now);
   const groups = grouped(found.value.hits).filter(([id]) => isWanted(known.get(id)));
   if (!groups.length && !named.length) return found.fresh && html`<${NoResults} />`;
   const hits = groups.reduce((sum, [, list]) => sum + list.length, 0);
-  const sessions = groups.length === 1 ? "one session" : `${groups.length} sessions`;
+  const count = groups.length;
+  const matches = t("{count} match in {sessions}", "{count} matches in {sessions}", {
+    count: hits,
+    sessions: t("{count} session", "{count} sessions", { count }),
+  });
+  const title = t("In messages of one session", "In messages of {count} sessions", { count });
   return html`
-    <p class="unseen" role="status">${plural(hits, "match", "matches")} in ${plural(groups.length, "session")}</p>
+    <p class="unseen" role="status">${matches}</p>
     ${
       named.length > 0 &&
       html`
-      <h2 class="section-title">In titles</h2>
+      <h2 class="section-title">${t("In titles")}</h2>
       <ul class="session-list">
         ${named.slice(0, NAMED).map((one) => html`<${Row} key=${one.id} session=${one} store=${store} />`)}
       </ul>
     `
     }
-    ${groups.length > 0 && html`<h2 class="section-title">In messages of ${sessions}</h2>`}
+    ${groups.length > 0 && html`<h2 class="section-title">${title}</h2>`}
     <ul class="hit-groups" aria-busy=${found.busy}>
       ${groups.map(([id, list]) => {
         const session = known.get(id) ?? { id, title: list[0].title };
@@ -62,8 +71,8 @@ export function SearchResults({ query, found, filters, store }) {
 
 function NoResults() {
   return html`
-    <${Empty} icon="search" title="Nothing found">
-      No message contains all of these words. Whole words and beginnings of words are found.
+    <${Empty} icon="search" title=${t("Nothing found")}>
+      ${t("No message contains all of these words. Whole words and beginnings of words are found.")}
     <//>
   `;
 }
@@ -83,10 +92,10 @@ function Group({ session, list, query, pattern }) {
 /** @param {{ hit: SearchHit, query: string, pattern: RegExp | null }} props */
 function Hit({ hit, query, pattern }) {
   const [icon, who] = ROLES[hit.role] ?? ["info", hit.role];
-  const place = `${linkTo("sessions", hit.session)}?${new URLSearchParams({ at: `${hit.seq}`, q: query })}`;
+  const place = new URLSearchParams({ at: String(hit.seq), q: query });
   return html`
     <li>
-      <a class="hit" href=${place}>
+      <a class="hit" href=${`${linkTo("sessions", hit.session)}?${place}`}>
         <${Icon} name=${icon} size=${16} label=${who} />
         <span class="hit-text"><${Marked} text=${hit.snippet} pattern=${pattern} /></span>
         <${Time} at=${hit.ts} />

@@ -2,6 +2,7 @@
 /** @import { Failure, SessionQuery, SessionRow } from "../../types/page.d.ts" */
 import { api, asFailure } from "../../app/api.js";
 import { changes, waiting } from "../../app/pending_requests.js";
+import { t } from "../../app/translation.js";
 import { useEffect, useMemo, useRef, useState, useStore } from "../../app/ui.js";
 
 /** @typedef {ReturnType<typeof useSessionStore>} SessionStore */
@@ -12,23 +13,23 @@ const SETTLE_MS = 400; // milliseconds in which changes are gathered
 const DAY = 86_400;
 
 export const COSTS = [
-  ["", "Any cost"],
-  ["0.01", "over $0.01"],
-  ["0.1", "over $0.10"],
-  ["1", "over $1"],
-  ["10", "over $10"],
+  ["", t("Any cost")],
+  ["0.01", t("over {amount}", { amount: "$0.01" })],
+  ["0.1", t("over {amount}", { amount: "$0.10" })],
+  ["1", t("over {amount}", { amount: "$1" })],
+  ["10", t("over {amount}", { amount: "$10" })],
 ];
 export const DATES = [
-  ["", "Any time"],
-  ["1", "Last 24 hours"],
-  ["7", "Last 7 days"],
-  ["30", "Last 30 days"],
-  ["365", "Last year"],
+  ["", t("Any time")],
+  ["1", t("Last 24 hours")],
+  ["7", t("Last 7 days")],
+  ["30", t("Last 30 days")],
+  ["365", t("Last year")],
 ];
 export const STATES = [
-  ["", "Any state"],
-  ["running", "Running"],
-  ["waiting", "Waiting for you"],
+  ["", t("Any state")],
+  ["running", t("Running")],
+  ["waiting", t("Waiting for you")],
 ];
 
 /**

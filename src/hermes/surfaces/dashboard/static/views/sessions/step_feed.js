@@ -19,7 +19,7 @@ async function readPast(id, take) {
     const range = { after: cursor.seq, limit: MOST_ROWS };
     const page = await api.get(sessionPath(id, "events"), range);
     const events = /** @type {HermesEvent[]} */ (/** @type {unknown} */ (page.events));
-    if (cursor.epoch && page.epoch !== cursor.epoch) throw new Error("The log was rebuilt.");
+    if (cursor.epoch && page.epoch !== cursor.epoch) throw new Error("log rebuilt"); // begins anew
     take(events);
     cursor.epoch = page.epoch;
     cursor.seq = events.at(-1)?.seq ?? cursor.seq;

@@ -1,43 +1,52 @@
 // The rows of a session as steps: a title and text for each, and the cost so far.
 /** @import { EventOf, HermesEvent, Step, Turn } from "../../types/page.d.ts" */
 
-import { plural } from "../../app/parts/format.js";
+import { inFull } from "../../app/parts/format.js";
+import { t } from "../../app/translation.js";
 
 /** @typedef {[kind: string, title: string, text?: string]} Told */
 
 /** Lanes of the strip, from the top. */
-export const LANES = ["Messages", "Tools", "Approvals", "Notes"];
+export const LANES = [t("Messages"), t("Tools"), t("Approvals"), t("Notes")];
 
 /**
  * Kinds of steps: what a person calls them, and their lane.
  * @type {Record<string, { label: string, lane: number }>}
  */
 export const KINDS = {
-  user: { label: "You", lane: 0 },
+  user: { label: t("You"), lane: 0 },
   reply: { label: "Hermes", lane: 0 },
-  tool: { label: "Tool", lane: 1 },
-  ask: { label: "Approval", lane: 2 },
-  room: { label: "Context", lane: 3 },
-  learn: { label: "Learning", lane: 3 },
-  note: { label: "Note", lane: 3 },
-  fault: { label: "Problem", lane: 3 },
+  tool: { label: t("Tool"), lane: 1 },
+  ask: { label: t("Approval"), lane: 2 },
+  room: { label: t("Context"), lane: 3 },
+  learn: { label: t("Learning"), lane: 3 },
+  note: { label: t("Note"), lane: 3 },
+  fault: { label: t("Problem"), lane: 3 },
 };
 
 /** @type {Record<string, string>} */
 const ENDS = {
-  done: "The turn ended",
-  interrupted: "The turn was stopped",
-  failed: "The turn failed",
-  crashed: "Hermes stopped during this turn",
-  refused: "The model refused",
-  budget: "A spending cap ended the turn",
+  done: t("The turn ended"),
+  interrupted: t("The turn was stopped"),
+  failed: t("The turn failed"),
+  crashed: t("Hermes stopped during this turn"),
+  refused: t("The model refused"),
+  budget: t("A spending cap ended the turn"),
 };
 /** @type {Record<string, string>} */
 const ANSWERS = {
-  once: "Allowed once",
-  session: "Allowed for this session",
-  always: "Always allowed",
-  deny: "Denied",
+  once: t("Allowed once"),
+  session: t("Allowed for this session"),
+  always: t("Always allowed"),
+  deny: t("Denied"),
+};
+
+/** @type {Record<string, string>} */
+const VERDICTS = {
+  done: t("Goal: done"),
+  continue: t("Goal: continue"),
+  wait: t("Goal: wait"),
+  needs_you: t("Goal: needs you"),
 };
 
 /**
@@ -47,103 +56,130 @@ const ANSWERS = {
 const TOLD = {
   "session.created": (e) => [
     "note",
-    "Session started",
-    joined(e.surface && `in ${e.surface}`, e.cwd),
+    t("Session started"),
+    joined(e.surface && t("in {surface}", { surface: e.surface }), e.cwd),
   ],
   "session.titled": (e) => [
     "note",
-    e.title ? `Titled “${e.title}”` : "The title was removed",
-    `by ${e.by}`,
+    e.title ? t("Titled “{title}”", { title: e.title }) : t("The title was removed"),
+    by(e.by),
   ],
-  "session.prompted": (e) => ["note", "System prompt set", `${e.tools?.length ?? 0} tools`],
-  "session.imported": (e) => ["note", "Imported", `${e.rows} rows`],
+  "session.prompted": (e) => [
+    "note",
+    t("System prompt set"),
+    t("{count} tool", "{count} tools", { count: e.tools?.length ?? 0 }),
+  ],
+  "session.imported": (e) => [
+    "note",
+    t("Imported"),
+    t("{count} row", "{count} rows", { count: e.rows }),
+  ],
   "session.recovered": (e) => [
     "fault",
-    "Recovered from a damaged file",
-    `${e.kept} rows kept, ${e.lost} lost`,
+    t("Recovered from a damaged file"),
+    t("{count} row kept, {lost} lost", "{count} rows kept, {lost} lost", {
+      count: e.kept,
+      lost: e.lost,
+    }),
   ],
   "session.compacted": (e) => [
     "room",
-    "The conversation was summarized",
-    `about ${count(e.before)} → ${count(e.after)} tokens`,
+    t("The conversation was summarized"),
+    t("from {before} to about {after} tokens", {
+      before: inFull(e.before ?? 0),
+      after: inFull(e.after ?? 0),
+    }),
   ],
   "session.trimmed": (e) => [
     "room",
-    "Old results replaced by pointers",
-    `${count(e.freed)} characters freed`,
+    t("Old results replaced by pointers"),
+    t("{number} character freed", "{number} characters freed", {
+      count: e.freed ?? 0,
+      number: inFull(e.freed ?? 0),
+    }),
   ],
-  "session.compaction_failed": (e) => ["fault", "Compression failed", e.detail],
+  "session.compaction_failed": (e) => ["fault", t("Compression failed"), e.detail],
   "session.undone": (e) => [
     "note",
-    `Undid ${plural(e.turns?.length || 1, "turn")}`,
-    `${plural(e.restored ?? 0, "file")} restored`,
+    t("Undid {count} turn", "Undid {count} turns", { count: e.turns?.length || 1 }),
+    t("{count} file restored", "{count} files restored", { count: e.restored ?? 0 }),
   ],
-  "session.redone": () => ["note", "Redid the undone turns", ""],
+  "session.redone": () => ["note", t("Redid the undone turns"), ""],
   "agent.message.user": (e) => [
     "user",
     e.origin === "hermes" || e.via === "goal"
-      ? "Note from Hermes"
+      ? t("Note from Hermes")
       : e.delivery === "steer"
-        ? "You, during the turn"
-        : "You",
+        ? t("You, during the turn")
+        : t("You"),
     e.text,
   ],
   "agent.message.assistant": (e) => ["reply", "Hermes", e.text || callNames(e.tool_calls)],
-  "agent.turn.started": () => ["note", "Turn started", ""],
-  "agent.turn.steered": () => ["note", "Your message reached the running turn", ""],
+  "agent.turn.started": () => ["note", t("Turn started"), ""],
+  "agent.turn.steered": () => ["note", t("Your message reached the running turn"), ""],
   "agent.turn.ended": (e) => [
     e.reason === "done" ? "note" : "fault",
-    ENDS[e.reason] ?? `The turn ended: ${e.reason}`,
+    ENDS[e.reason] ?? t("The turn ended: {reason}", { reason: e.reason }),
     e.detail,
   ],
-  "agent.tool.started": (e) => ["tool", `${e.name} started`, preview(e.arguments)],
+  "agent.tool.started": (e) => [
+    "tool",
+    t("{tool} started", { tool: e.name }),
+    preview(e.arguments),
+  ],
   "agent.tool.finished": (e) =>
-    e.ok === false ? ["fault", `${e.name} failed`, e.text] : ["tool", `${e.name} finished`, e.text],
-  "agent.approval.requested": (e) => ["ask", "Approval requested", e.summary],
-  "agent.approval.answered": (e) => ["ask", ANSWERS[e.answer] ?? e.answer, e.by && `by ${e.by}`],
-  "agent.question.asked": (e) => ["ask", "A question", e.text],
+    e.ok === false
+      ? ["fault", t("{tool} failed", { tool: e.name }), e.text]
+      : ["tool", t("{tool} finished", { tool: e.name }), e.text],
+  "agent.approval.requested": (e) => ["ask", t("Approval requested"), e.summary],
+  "agent.approval.answered": (e) => ["ask", ANSWERS[e.answer] ?? e.answer, by(e.by)],
+  "agent.question.asked": (e) => ["ask", t("A question"), e.text],
   "agent.question.answered": (e) => [
     "ask",
-    e.text == null ? "Nobody answered" : "Answered",
+    e.text == null ? t("Nobody answered") : t("Answered"),
     e.text ?? "",
   ],
-  "agent.interrupt.requested": (e) => ["user", "Stop requested", e.by && `by ${e.by}`],
+  "agent.interrupt.requested": (e) => ["user", t("Stop requested"), by(e.by)],
   "agent.login.expired": (e) => [
     "fault",
-    "A sign-in no longer works",
-    `${e.detail} Sign in again: ${e.command}`,
+    t("A sign-in no longer works"),
+    t("{detail} Sign in again: {command}", { detail: e.detail, command: e.command }),
   ],
-  "agent.model.retried": (e) => ["fault", "Retrying the model", e.detail || e.reason],
-  "agent.reply.rejected": (e) => ["fault", "A reply could not be used", e.detail || e.reason],
+  "agent.model.retried": (e) => ["fault", t("Retrying the model"), e.detail || e.reason],
+  "agent.reply.rejected": (e) => ["fault", t("A reply could not be used"), e.detail || e.reason],
   "agent.turn.checked": (e) => [
     e.ok ? "note" : "fault",
-    e.ok ? "Checked by the project's rules" : "A check found something",
+    e.ok ? t("Checked by the project's rules") : t("A check found something"),
     e.detail,
   ],
-  "agent.goal.set": (e) => ["user", e.is_draft ? "Goal drafted" : "Goal set", e.text],
-  "agent.goal.subgoals_changed": (e) => ["user", "Subgoals", (e.subgoals ?? []).join("; ")],
+  "agent.goal.set": (e) => ["user", e.is_draft ? t("Goal drafted") : t("Goal set"), e.text],
+  "agent.goal.subgoals_changed": (e) => ["user", t("Subgoals"), (e.subgoals ?? []).join("; ")],
   "agent.goal.judged": (e) => [
     e.verdict === "needs_you" ? "ask" : "note",
-    `Goal: ${e.verdict.replace("_", " ")}`,
+    VERDICTS[e.verdict] ?? e.verdict,
     e.reason,
   ],
-  "agent.goal.woken": (e) => ["note", "The goal's wait is over", e.reason],
-  "agent.goal.paused": (e) => [e.by === "hermes" ? "fault" : "user", "Goal paused", e.reason],
-  "agent.goal.resumed": (e) => ["user", "Goal resumed", e.by && `by ${e.by}`],
-  "agent.goal.cleared": (e) => ["user", "Goal dropped", e.by && `by ${e.by}`],
-  "agent.child.attached": (e) => ["note", "Works in the background", e.child],
+  "agent.goal.woken": (e) => ["note", t("The goal's wait is over"), e.reason],
+  "agent.goal.paused": (e) => [e.by === "hermes" ? "fault" : "user", t("Goal paused"), e.reason],
+  "agent.goal.resumed": (e) => ["user", t("Goal resumed"), by(e.by)],
+  "agent.goal.cleared": (e) => ["user", t("Goal dropped"), by(e.by)],
+  "agent.child.attached": (e) => ["note", t("Works in the background"), e.child],
   "agent.child.ended": (e) => [
     e.reason === "done" ? "note" : "fault",
-    `Background work ended: ${e.reason}`,
+    t("Background work ended: {reason}", { reason: e.reason }),
     e.text || e.detail,
   ],
-  "agent.picture.described": (e) => ["note", "A picture was described", e.text],
-  "agent.picture.reduced": (e) => ["fault", "A picture was made smaller", e.detail],
-  "agent.picture.withheld": (e) => ["fault", "A picture was left out", e.detail],
-  "agent.auxiliary.called": (e) => ["note", `Auxiliary call: ${e.task}`, e.failure || e.model],
-  "agent.learning.changed": (e) => ["learn", "Learned", e.title],
-  "agent.learning.proposed": (e) => ["learn", "Proposed a change", e.title],
-  "agent.learning.reviewed": (e) => ["learn", "Review", e.failure || e.summary],
+  "agent.picture.described": (e) => ["note", t("A picture was described"), e.text],
+  "agent.picture.reduced": (e) => ["fault", t("A picture was made smaller"), e.detail],
+  "agent.picture.withheld": (e) => ["fault", t("A picture was left out"), e.detail],
+  "agent.auxiliary.called": (e) => [
+    "note",
+    t("Auxiliary call: {task}", { task: e.task }),
+    e.failure || e.model,
+  ],
+  "agent.learning.changed": (e) => ["learn", t("Learned"), e.title],
+  "agent.learning.proposed": (e) => ["learn", t("Proposed a change"), e.title],
+  "agent.learning.reviewed": (e) => ["learn", t("Review"), e.failure || e.summary],
 };
 
 const SAYS_MOST = ["command", "path", "query", "url", "task", "code", "name"]; // of a tool's arguments
@@ -223,7 +259,9 @@ function plainStep(event) {
 
 /** @param {{ name: string }[]} calls */
 function callNames(calls) {
-  return calls?.length ? `calls ${calls.map((call) => call.name).join(", ")}` : "";
+  return calls?.length
+    ? t("calls {tools}", { tools: calls.map((call) => call.name).join(", ") })
+    : "";
 }
 
 /**
@@ -243,5 +281,5 @@ export function preview(text) {
 
 /** @param {...string} parts */
 const joined = (...parts) => parts.filter(Boolean).join(" · ");
-/** @param {number | undefined} number */
-const count = (number) => (number ?? 0).toLocaleString("en");
+/** @param {string | undefined} name */
+const by = (name) => (name ? t("by {name}", { name }) : "");

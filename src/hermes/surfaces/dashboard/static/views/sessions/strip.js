@@ -1,6 +1,7 @@
 // The strip: every step as a mark in its lane, turns as bands behind them, what was spent as a curve below.
 /** @import { StepLog } from "./steps.js" */
 /** @import { Ref, Step, Turn } from "../../types/page.d.ts" */
+import { t } from "../../app/translation.js";
 import { html, useMemo } from "../../app/ui.js";
 import { useWidth } from "../width.js";
 import { KINDS, LANES } from "./steps.js";
@@ -34,7 +35,7 @@ export function Strip({ steps, log, at, onMove }) {
     <div class="strip">
       <div class="lanes" aria-hidden="true">
         ${LANES.map((lane) => html`<span key=${lane}>${lane}</span>`)}
-        <span class="lane-cost">Cost</span>
+        <span class="lane-cost">${t("Cost")}</span>
       </div>
       <div ref=${box} class="strip-marks" aria-hidden="true" onPointerDown=${move} onPointerMove=${move}>
         ${picture}

@@ -7,6 +7,7 @@ import { isWithin, useKeys } from "../../app/keys.js";
 import { Empty, Loading, Problem } from "../../app/parts/basics.js";
 import { clock } from "../../app/parts/format.js";
 import { navigate, pathTo } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useMemo, useRef, useState } from "../../app/ui.js";
 import { useLoaded } from "../loading.js";
 import { Rows } from "../rows.js";
@@ -88,8 +89,8 @@ function useLaterTurns(log, state) {
 
 function SessionDeleted() {
   return html`
-    <${Empty} icon="trash" title="This session is gone">
-      It was deleted. <a href="#/sessions">Back to the sessions</a>.
+    <${Empty} icon="trash" title=${t("This session is gone")}>
+      ${t("It was deleted.")} <a href="#/sessions">${t("Back to the sessions")}</a>
     <//>
   `;
 }
@@ -99,7 +100,9 @@ function NoSteps({ isLoading, kinds }) {
   if (isLoading) return html`<${Loading} />`;
   return html`
     ${kinds}
-    <${Empty} icon="sessions" title="Nothing to show">Nothing happened here yet, or everything is hidden.<//>
+    <${Empty} icon="sessions" title=${t("Nothing to show")}>
+      ${t("Nothing happened here yet, or everything is hidden.")}
+    <//>
   `;
 }
 
@@ -113,7 +116,7 @@ function Steps({ steps, step, log, player, kinds, pattern }) {
     <${StepRow} key=${one.seq} step=${one} current=${index === player.at} onPick=${() => player.go(index)} />
   `;
   return html`
-    <section class="card scrubber" aria-label="Timeline">
+    <section class="card scrubber" aria-label=${t("Timeline")}>
       <${Strip} steps=${steps} log=${log} at=${player.at} onMove=${player.go} />
       <${Controls} player=${player} steps=${steps} step=${step} log=${log} />
       ${kinds}
@@ -125,7 +128,7 @@ function Steps({ steps, step, log, player, kinds, pattern }) {
         row=${row}
         height=${ROW_PX}
         reveal=${player.at}
-        label="Steps of the session"
+        label=${t("Steps of the session")}
       />
       <${Details} step=${step} pattern=${pattern} />
     </div>
@@ -185,7 +188,7 @@ function usePlaceInAddress(id, route, step, moved) {
  * @param {Step[]} steps
  */
 function useTimelineKeys(player, log, steps) {
-  const group = "Timeline";
+  const group = t("Timeline");
   const last = steps.length - 1;
   const starts = log.turns.map((one) => one.from);
   const here = steps[player.at]?.index ?? 0;
@@ -210,14 +213,14 @@ function useTimelineKeys(player, log, steps) {
   /** @param {Event} event */
   const play = (event) => (isWithin(event, "button, a") ? false : player.toggle());
   useKeys([
-    { keys: " ", label: "Play or pause", group, run: play },
-    { keys: "ArrowLeft", label: "Step back", group, run: step(-1) },
-    { keys: "ArrowRight", label: "Step forward", group, run: step(1) },
-    { keys: "k", label: "Step back", group, hidden: true, run: step(-1) },
-    { keys: "j", label: "Step forward", group, hidden: true, run: step(1) },
-    { keys: "Shift+ArrowLeft", label: "Previous turn", group, run: before },
-    { keys: "Shift+ArrowRight", label: "Next turn", group, run: after },
-    { keys: "Home", label: "Go to the beginning", group, run: () => player.go(0) },
-    { keys: "End", label: "Go to the end", group, run: () => player.go(last) },
+    { keys: " ", label: t("Play or pause"), group, run: play },
+    { keys: "ArrowLeft", label: t("Step back"), group, run: step(-1) },
+    { keys: "ArrowRight", label: t("Step forward"), group, run: step(1) },
+    { keys: "k", label: t("Step back"), group, hidden: true, run: step(-1) },
+    { keys: "j", label: t("Step forward"), group, hidden: true, run: step(1) },
+    { keys: "Shift+ArrowLeft", label: t("Previous turn"), group, run: before },
+    { keys: "Shift+ArrowRight", label: t("Next turn"), group, run: after },
+    { keys: "Home", label: t("Go to the beginning"), group, run: () => player.go(0) },
+    { keys: "End", label: t("Go to the end"), group, run: () => player.go(last) },
   ]);
 }

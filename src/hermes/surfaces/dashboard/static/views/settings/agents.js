@@ -3,6 +3,7 @@
 import { api } from "../../app/api.js";
 import { Empty, Problem, Tag } from "../../app/parts/basics.js";
 import { Dialog } from "../../app/parts/dialog.js";
+import { t, withElements } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 
@@ -22,11 +23,16 @@ function AgentList({ list }) {
   const [open, setOpen] = useState("");
   return html`
     <section class="card stack tight">
-      <h2>Agents</h2>
-      <p class="muted">A prompt with limits of its own. Use one with <code>/agent NAME</code> in a chat;
-        make one with${" "}
-        <code>hermes agent new</code>.</p>
-      ${!list.length && html`<${Empty} icon="user" title="No agents">You have no agents of your own yet.<//>`}
+      <h2>${t("Agents")}</h2>
+      <p class="muted">${t("A prompt with limits of its own.")}${" "}
+        ${withElements(t("Use one with {use} in a chat; make one with {make}."), {
+          use: html`<code>/agent NAME</code>`,
+          make: html`<code>hermes agent new</code>`,
+        })}</p>
+      ${
+        !list.length &&
+        html`<${Empty} icon="user" title=${t("No agents")}>${t("You have no agents of your own yet.")}<//>`
+      }
       <ul class="plain lined">
         ${list.map(
           (one) => html`<li key=${one.name} class="tool-row">
@@ -35,7 +41,12 @@ function AgentList({ list }) {
               <${Tag}>${one.where}<//>
               ${one.mode && html`<${Tag}>${one.mode}<//>`}
               <span class="spring" />
-              ${!one.usable && html`<${Tag} kind="warn">${one.problem ? "has a problem" : "waits for your trust"}<//>`}
+              ${
+                !one.usable &&
+                html`<${Tag} kind="warn">
+                  ${one.problem ? t("has a problem") : t("waits for your trust")}
+                <//>`
+              }
             </div>
             <p class="muted small">${one.problem || one.description}</p>
           </li>`,
@@ -54,10 +65,10 @@ function AgentDialog({ name, onClose }) {
     (one) => html`
       <p>${one.description}</p>
       <dl class="facts">
-        <dt>Model</dt><dd>${one.model || "that of the session"}</dd>
-        <dt>Tools</dt><dd>${one.tools.join(", ") || "those of the session"}</dd>
-        <dt>Mode</dt><dd>${one.mode || "that of the session"}</dd>
-        <dt>File</dt><dd><code>${one.path || "built in"}</code></dd>
+        <dt>${t("Model")}</dt><dd>${one.model || t("that of the session")}</dd>
+        <dt>${t("Tools")}</dt><dd>${one.tools.join(", ") || t("those of the session")}</dd>
+        <dt>${t("Mode")}</dt><dd>${one.mode || t("that of the session")}</dd>
+        <dt>${t("File")}</dt><dd><code>${one.path || t("built in")}</code></dd>
       </dl>
       ${one.problems.map((text) => html`<${Problem} key=${text} error=${{ message: text }} />`)}
       <pre tabindex="0">${one.prompt}</pre>
@@ -70,16 +81,21 @@ function CommandList({ files, folder }) {
   const commands = files.filter((one) => one.kind === "command");
   return html`
     <section class="card stack tight">
-      <h2>Commands from files</h2>
-      <p class="muted">Markdown files in <code>.hermes/commands</code> of the home or of
-        <code>${folder}</code>. Each is a
-        command with <code>/</code> in a chat.</p>
-      ${!commands.length && html`<p class="muted">There are none.</p>`}
+      <h2>${t("Commands from files")}</h2>
+      <p class="muted">${withElements(
+        t("Markdown files in {commands} of the home or of {folder}."),
+        {
+          commands: html`<code>.hermes/commands</code>`,
+          folder: html`<code>${folder}</code>`,
+        },
+      )}${" "}
+        ${withElements(t("Each is a command with {slash} in a chat."), { slash: html`<code>/</code>` })}</p>
+      ${!commands.length && html`<p class="muted">${t("There are none.")}</p>`}
       <ul class="plain lined">
         ${commands.map(
           (one) => html`<li key=${one.path} class="tool-row">
             <div class="row"><code>/${one.name}</code><span class="spring" />
-              ${!one.trusted && html`<${Tag} kind="warn">waits for your trust<//>`}</div>
+              ${!one.trusted && html`<${Tag} kind="warn">${t("waits for your trust")}<//>`}</div>
             <p class="muted small">${one.description}</p>
           </li>`,
         )}

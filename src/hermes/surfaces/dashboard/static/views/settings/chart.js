@@ -1,5 +1,6 @@
 // Two small charts, drawn as SVG: stacked bars by day, and an area of what came together. Tables say the same in words.
 /** @import { Child, Ref } from "../../types/page.d.ts" */
+import { language, t } from "../../app/translation.js";
 import { html, useMemo } from "../../app/ui.js";
 import { useWidth } from "../width.js";
 
@@ -85,7 +86,7 @@ export function Area({ days, format, label }) {
     ${days.map(
       (one, index) => html`
       <rect key=${one.day} class="bar-hit" ...${scale.column(index)}>
-        <title>${one.day}: ${format(totals[index])} so far</title>
+        <title>${t("{day}: {amount} so far", { day: one.day, amount: format(totals[index]) })}</title>
       </rect>
     `,
     )}
@@ -195,5 +196,9 @@ function niceTop(value) {
 
 /** @param {string} day */
 function shortDate(day) {
-  return new Date(`${day}T12:00:00`).toLocaleDateString("en", { month: "short", day: "numeric" });
+  return new Date(`${day}T12:00:00`).toLocaleDateString(language, {
+    month: "short",
+    day: "numeric",
+    numberingSystem: "latn",
+  });
 }

@@ -1,5 +1,6 @@
 // Connecting a model: a key or a sign-in, a server of one's own, or a small local model.
 import { Icon } from "../../app/parts/basics.js";
+import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { KeyWay } from "./connect_key.js";
 import { LocalWay } from "./connect_local.js";
@@ -13,29 +14,31 @@ const WAYS = [
   [
     "key",
     "key",
-    "Use an API key",
-    "From Anthropic, OpenAI, OpenRouter, Google or another provider; or Codex's sign-in, if it is installed.",
+    t("Use an API key"),
+    t(
+      "From Anthropic, OpenAI, OpenRouter, Google or another provider; or Codex's sign-in, if it is installed.",
+    ),
     KeyWay,
   ],
   [
     "sign-in",
     "user",
-    "Sign in with an account",
-    "ChatGPT, OpenRouter, GitHub Copilot, Grok, Nous, Azure, Google or AWS, without a key.",
+    t("Sign in with an account"),
+    t("ChatGPT, OpenRouter, GitHub Copilot, Grok, Nous, Azure, Google or AWS, without a key."),
     SignInWay,
   ],
   [
     "server",
     "globe",
-    "Use a server of your own",
-    "Ollama, LM Studio, llama.cpp, vLLM or any address. Running servers are found.",
+    t("Use a server of your own"),
+    t("Ollama, LM Studio, llama.cpp, vLLM or any address. Running servers are found."),
     ServerWay,
   ],
   [
     "local",
     "download",
-    "Use a small local model, no account",
-    "It runs on the dashboard's machine. Nothing leaves it.",
+    t("Use a small local model, no account"),
+    t("It runs on the dashboard's machine. Nothing leaves it."),
     LocalWay,
   ],
 ];
@@ -50,8 +53,8 @@ export function Connect({ onConnected }) {
   };
   return html`
     <section class="card stack">
-      <h2>Connect a model</h2>
-      <div class="ways" role="group" aria-label="What should answer?">
+      <h2>${t("Connect a model")}</h2>
+      <div class="ways" role="group" aria-label=${t("What should answer?")}>
         ${WAYS.map(
           ([name, icon, title, text]) => html`
           <button

@@ -2,6 +2,7 @@
 /** @import { Failure, FieldEvent } from "../../types/page.d.ts" */
 /** @import { KnownProvider, TriedService } from "../../types/api.d.ts" */
 import { api, asFailure, Latest } from "../../app/api.js";
+import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
 import { useLoaded } from "../loading.js";
@@ -53,11 +54,11 @@ export function KeyWay({ onConnected }) {
       <form class="field-row" onSubmit=${submit}>
         <${KeyField} value=${key} onInput=${setKey} isFirst />
         <button type="submit" class="button primary" disabled=${busy || !key.trim()}>
-          ${busy ? "Trying…" : "Connect"}
+          ${busy ? t("Trying…") : t("Connect")}
         </button>
       </form>
       <p class="muted small">
-        The key is sent only to its provider. The page never shows it again.
+        ${t("The key is sent only to its provider. The page never shows it again.")}
       </p>
       ${error && html`<${FieldError} error=${error} />`}
       ${
@@ -78,7 +79,7 @@ export function KeyWay({ onConnected }) {
 const focus = (field) => field?.focus();
 
 /** @param {{ value: string, onInput: (text: string) => void, label?: string, isFirst?: boolean }} props */
-export function KeyField({ value, onInput, label = "Key", isFirst = false }) {
+export function KeyField({ value, onInput, label = t("Key"), isFirst = false }) {
   return html`
     <label class="field">
       <span>${label}</span>
@@ -110,15 +111,16 @@ function Ready({ choices, attempt, onConnected }) {
   const set = choices?.providers.filter((one) => one.key_set) ?? [];
   if (!set.length && !choices?.codex_login) return null;
   return html`
-    <div class="chips" role="group" aria-label="Use what is there">
+    <div class="chips" role="group" aria-label=${t("Use what is there")}>
       ${set.map(
         (one) => html`<button key=${one.name} type="button" class="chip"
-          onClick=${() => attempt({ provider: one.name })}>${one.label} (key already set)</button>`,
+          onClick=${() => attempt({ provider: one.name })}>
+          ${t("{provider} (key already set)", { provider: one.label })}</button>`,
       )}
       ${
         choices?.codex_login &&
         html`<button type="button" class="chip" disabled=${Boolean(busy)}
-          onClick=${() => connect({ provider: "codex" })}>Use Codex's sign-in</button>`
+          onClick=${() => connect({ provider: "codex" })}>${t("Use Codex's sign-in")}</button>`
       }
     </div>
     ${error && html`<${FieldError} error=${error} />`}
@@ -128,8 +130,8 @@ function Ready({ choices, attempt, onConnected }) {
 /** @param {{ candidates: KnownProvider[], pick: (provider: string) => void }} props */
 function Whose({ candidates, pick }) {
   return html`
-    <div class="stack tight" role="group" aria-label="Which provider is the key from?">
-      <p>Several providers use keys like this one. Which provider is it from?</p>
+    <div class="stack tight" role="group" aria-label=${t("Which provider is the key from?")}>
+      <p>${t("Several providers use keys like this one. Which provider is it from?")}</p>
       <div class="chips">
         ${candidates.map(
           (one) => html`<button key=${one.name} type="button" class="chip"

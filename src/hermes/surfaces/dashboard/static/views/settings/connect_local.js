@@ -3,6 +3,7 @@
 import { api } from "../../app/api.js";
 import { duration } from "../../app/parts/format.js";
 import { tryTo } from "../../app/parts/toast.js";
+import { language, t } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
@@ -42,7 +43,7 @@ export function LocalWay({ onConnected }) {
   return html`
     <div class="stack tight">
       <p class="muted">
-        A local model needs no account and sends nothing anywhere. It makes more mistakes than a large one.
+        ${t("A local model needs no account and sends nothing anywhere. It makes more mistakes than a large one.")}
       </p>
       ${whenLoaded(
         local,
@@ -64,6 +65,7 @@ export function LocalWay({ onConnected }) {
 
 /** @param {{ one: LocalOffer, busy: boolean, use: () => void, download: DownloadState | null }} props */
 function Offer({ one, busy, use, download }) {
+  const name = one.label;
   return html`
     <li class="stack tight">
       <div class="row offer">
@@ -72,14 +74,14 @@ function Offer({ one, busy, use, download }) {
           <p class="muted small">${one.detail}</p>
         </div>
         <button type="button" class="button slim" disabled=${busy} onClick=${use}
-          aria-label=${`${one.is_here ? "Use" : "Download"} ${one.label}`}>
-          ${one.is_here ? "Use" : "Download"}
+          aria-label=${one.is_here ? t("Use {name}", { name }) : t("Download {name}", { name })}>
+          ${one.is_here ? t("Use") : t("Download")}
         </button>
       </div>
       ${download?.running && html`<${Progress} state=${download} />`}
       ${
         download?.is_stopped &&
-        html`<p class="muted small" role="status">Stopped. What came so far is kept.</p>`
+        html`<p class="muted small" role="status">${t("Stopped. What came so far is kept.")}</p>`
       }
       ${download?.problem && html`<p class="field-error" role="alert">${download.problem}</p>`}
     </li>
@@ -88,23 +90,26 @@ function Offer({ one, busy, use, download }) {
 
 /** @param {number} bytes */
 function megabytes(bytes) {
-  return `${(bytes / 1e6).toLocaleString("en", { maximumFractionDigits: 1 })} MB`;
+  const digits = /** @type {const} */ ({ maximumFractionDigits: 1, numberingSystem: "latn" });
+  return `${(bytes / 1e6).toLocaleString(language, digits)} MB`;
 }
 
 /** @param {{ state: DownloadState }} props */
 function Progress({ state }) {
   const known = state.total
-    ? `${megabytes(state.done)} of ${megabytes(state.total)}`
-    : state.source || "starting";
-  const speed = state.bytes_per_second ? ` · ${megabytes(state.bytes_per_second)}/s` : "";
-  const left = state.seconds_left ? ` · ${duration(state.seconds_left)} left` : "";
+    ? t("{done} of {total}", { done: megabytes(state.done), total: megabytes(state.total) })
+    : state.source || t("starting");
+  const speed = state.bytes_per_second && `${megabytes(state.bytes_per_second)}/s`;
+  const left = state.seconds_left && t("{time} left", { time: duration(state.seconds_left) });
+  const facts = [known, speed, left].filter(Boolean).join(" · ");
   return html`
     <div class="stack tight" role="status">
-      <progress class="progress" max=${state.total || 1} value=${state.total ? state.done : 0} aria-label="Download" />
+      <progress class="progress" max=${state.total || 1} value=${state.total ? state.done : 0}
+        aria-label=${t("Download")} />
       <div class="row">
-        <span class="muted small grow">${known}${speed}${left}</span>
+        <span class="muted small grow">${facts}</span>
         <button type="button" class="button slim" onClick=${() => tryTo(() => api.delete("/api/connections/download"))}>
-          Stop
+          ${t("Stop")}
         </button>
       </div>
     </div>

@@ -2,7 +2,7 @@
 /** @import { FieldEvent } from "../../types/page.d.ts" */
 /** @import { LocalServer } from "../../types/api.d.ts" */
 import { api } from "../../app/api.js";
-import { plural } from "../../app/parts/format.js";
+import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
@@ -24,10 +24,10 @@ export function ServerWay({ onConnected }) {
 function Running({ list, onConnected }) {
   const [open, setOpen] = useState("");
   if (!list.length)
-    return html`<p class="muted">No model server is running on the dashboard's machine.</p>`;
+    return html`<p class="muted">${t("No model server is running on the dashboard's machine.")}</p>`;
   const chosen = list.find((one) => one.base_url === open);
   return html`
-    <div class="chips" role="group" aria-label="Running servers">
+    <div class="chips" role="group" aria-label=${t("Running servers")}>
       ${list.map(
         (one) => html`
         <button
@@ -37,7 +37,7 @@ function Running({ list, onConnected }) {
           aria-pressed=${String(one.base_url === open)}
           onClick=${() => setOpen(one.base_url)}
         >
-          ${one.label} (${plural(one.models.length, "model")})
+          ${t("{server} ({count} model)", "{server} ({count} models)", { server: one.label, count: one.models.length })}
         </button>
       `,
       )}
@@ -45,8 +45,7 @@ function Running({ list, onConnected }) {
     ${
       chosen &&
       !chosen.models.length &&
-      html`<p class="field-error">This server has no models yet.
-      Add one there first.</p>`
+      html`<p class="field-error">${t("This server has no models yet. Add one there first.")}</p>`
     }
     ${
       chosen &&
@@ -70,14 +69,14 @@ function Address({ onConnected }) {
   return html`
     <form class="field-row" onSubmit=${submit}>
       <label class="field">
-        <span>Address</span>
+        <span>${t("Address")}</span>
         <input class="input mono" inputmode="url" spellcheck=${false} autocapitalize="off"
           placeholder="http://192.168.1.5:8000/v1" value=${address}
           onInput=${(/** @type {FieldEvent} */ event) => setAddress(event.target.value)} />
       </label>
-      <${KeyField} label="API key (optional)" value=${key} onInput=${setKey} />
+      <${KeyField} label=${t("API key (optional)")} value=${key} onInput=${setKey} />
       <button type="submit" class="button primary" disabled=${busy || !address.trim()}>
-        ${busy ? "Trying…" : "Connect"}
+        ${busy ? t("Trying…") : t("Connect")}
       </button>
     </form>
     ${error && html`<${FieldError} error=${error} />`}

@@ -4,6 +4,7 @@
 import { api, asFailure } from "../../app/api.js";
 import { Tag } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
+import { t, withElements } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
@@ -13,7 +14,7 @@ import { ModelPicker } from "./model_picker.js";
 const POLL_MS = 2000;
 
 /** @type {Record<string, string>} */
-const STATES = { ok: "signed in", shared: "Codex's login", expired: "sign in again" };
+const STATES = { ok: t("signed in"), shared: t("Codex's login"), expired: t("sign in again") };
 
 /** @param {{ onConnected: () => void }} props */
 export function SignInWay({ onConnected }) {
@@ -58,7 +59,7 @@ export function SignInWay({ onConnected }) {
       )}
       ${pending.map((one) => html`<${Pending} key=${one.service} one=${one} paste=${paste} />`)}
       ${error && html`<${FieldError} error=${error} />`}
-      ${busy && html`<p class="muted">Trying…</p>`}
+      ${busy && html`<p class="muted">${t("Trying…")}</p>`}
       ${failed && html`<${FieldError} error=${failed} />`}
       ${
         tried?.provider &&
@@ -77,7 +78,7 @@ export function SignInWay({ onConnected }) {
  */
 function Accounts({ list, use, remove }) {
   return html`
-    <ul class="plain lined" aria-label="Accounts">
+    <ul class="plain lined" aria-label=${t("Accounts")}>
       ${list.map(
         (one) => html`
         <li key=${one.id} class="row wrap" data-account=${one.id}>
@@ -88,9 +89,10 @@ function Accounts({ list, use, remove }) {
           </span>
           ${
             !one.problem &&
-            html`<button type="button" class="button" onClick=${() => use({ provider: one.provider })}>Use</button>`
+            html`<button type="button" class="button"
+              onClick=${() => use({ provider: one.provider })}>${t("Use")}</button>`
           }
-          <button type="button" class="button" onClick=${() => remove(one.id)}>Sign out</button>
+          <button type="button" class="button" onClick=${() => remove(one.id)}>${t("Sign out")}</button>
         </li>
       `,
       )}
@@ -116,11 +118,12 @@ function Services({ list, begin }) {
     setOpen("");
   };
   return html`
-    <p class="muted small">Sign in with:</p>
-    <div class="chips" role="group" aria-label="Sign in with">
+    <p class="muted small">${t("Sign in with:")}</p>
+    <div class="chips" role="group" aria-label=${t("Sign in with")}>
       ${list.map(
         (one) => html`<button key=${one.name} type="button" class="chip"
-          onClick=${() => pick(one)}>${one.label}${one.codex_login ? " (Codex is signed in)" : ""}</button>`,
+          onClick=${() => pick(one)}>
+          ${one.codex_login ? t("{service} (Codex is signed in)", { service: one.label }) : one.label}</button>`,
       )}
     </div>
     ${
@@ -128,12 +131,12 @@ function Services({ list, begin }) {
       html`
       <form class="field-row" onSubmit=${submit}>
         <label class="field">
-          <span>${chosen.needs === "endpoint" ? "Address of your resource" : "Region"}</span>
+          <span>${chosen.needs === "endpoint" ? t("Address of your resource") : t("Region")}</span>
           <input class="input mono" value=${typed} spellcheck=${false}
             placeholder=${chosen.needs === "endpoint" ? "https://NAME.openai.azure.com" : "us-east-1"}
             onInput=${(/** @type {FieldEvent} */ event) => setTyped(event.target.value)} />
         </label>
-        <button type="submit" class="button primary" disabled=${!typed.trim()}>Sign in</button>
+        <button type="submit" class="button primary" disabled=${!typed.trim()}>${t("Sign in")}</button>
       </form>
     `
     }
@@ -151,23 +154,31 @@ function Pending({ one, paste }) {
     event.preventDefault();
     paste(address);
   };
+  const link = html`<a href=${one.link} target="_blank" rel="noreferrer noopener">
+    ${t("Open the sign-in page of {service}", { service: one.label })}</a>`;
   return html`
     <div class="stack tight" role="status" data-pending=${one.service}>
       <p>
-        <a href=${one.link} target="_blank" rel="noreferrer noopener">Open the sign-in page of ${one.label}</a>
-        ${one.code && html` and enter the code <strong class="mono">${one.code}</strong>`}
+        ${
+          one.code
+            ? withElements(t("{link} and enter the code {code}"), {
+                link,
+                code: html`<strong class="mono">${one.code}</strong>`,
+              })
+            : link
+        }
       </p>
-      <p class="muted small">Only do this if you started the sign-in yourself.</p>
+      <p class="muted small">${t("Only do this if you started the sign-in yourself.")}</p>
       ${
         one.can_paste &&
         html`
         <form class="field-row" onSubmit=${submit}>
           <label class="field">
-            <span>If its last page can't be shown, paste that page's address</span>
+            <span>${t("If its last page can't be shown, paste that page's address")}</span>
             <input class="input mono" value=${address} autocomplete="off" spellcheck=${false}
               onInput=${(/** @type {FieldEvent} */ event) => setAddress(event.target.value)} />
           </label>
-          <button type="submit" class="button" disabled=${!address.trim()}>Continue</button>
+          <button type="submit" class="button" disabled=${!address.trim()}>${t("Continue")}</button>
         </form>
       `
       }

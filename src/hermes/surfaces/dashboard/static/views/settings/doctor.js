@@ -2,12 +2,15 @@
 /** @import { FindingRow } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Button, Icon, Loading, Problem, Tag } from "../../app/parts/basics.js";
-import { plural } from "../../app/parts/format.js";
+import { t } from "../../app/translation.js";
 import { html } from "../../app/ui.js";
 import { useLoaded } from "../loading.js";
 
 /** @type {Record<string, [string, string]>} */
 const LOOKS = { ok: ["good", "check"], warn: ["warn", "warn"], fail: ["bad", "close"] };
+
+/** @type {Record<string, string>} */
+const NAMES = { ok: t("in order"), warn: t("warning"), fail: t("failed") };
 
 async function readFindings() {
   return /** @type {{ findings: FindingRow[] }} */ (await api.get("/api/doctor"));
@@ -19,10 +22,10 @@ export function Doctor() {
     <div class="stack">
       <div class="row">
         <p role="status" class="grow">${value && !busy && html`<${CheckSummary} findings=${value.findings} />`}</p>
-        <${Button} icon="retry" busy=${busy} onClick=${again}>Check again<//>
+        <${Button} icon="retry" busy=${busy} onClick=${again}>${t("Check again")}<//>
       </div>
       ${error && html`<${Problem} error=${error} retry=${again} />`}
-      ${!value && busy && html`<${Loading} label="Checking" />`}
+      ${!value && busy && html`<${Loading} label=${t("Checking")} />`}
       ${
         value &&
         html`
@@ -38,8 +41,9 @@ export function Doctor() {
 /** @param {{ findings: FindingRow[] }} props */
 function CheckSummary({ findings }) {
   const wrong = findings.filter((one) => one.status !== "ok").length;
-  if (wrong) return html`<${Tag} kind="warn">${plural(wrong, "finding")}<//>`;
-  return html`<${Tag} kind="good">all checks passed<//>`;
+  if (wrong)
+    return html`<${Tag} kind="warn">${t("{count} finding", "{count} findings", { count: wrong })}<//>`;
+  return html`<${Tag} kind="good">${t("all checks passed")}<//>`;
 }
 
 /** @param {{ one: FindingRow }} props */
@@ -47,7 +51,7 @@ function Finding({ one }) {
   const [kind, icon] = LOOKS[one.status] ?? LOOKS.warn;
   return html`
     <li class=${`finding ${kind}`}>
-      <${Icon} name=${icon} label=${one.status} />
+      <${Icon} name=${icon} label=${NAMES[one.status] ?? one.status} />
       <div>
         <strong>${one.check}</strong>
         <p>${one.message}</p>

@@ -3,8 +3,8 @@
 import { api, asFailure, inSentences, may } from "../../app/api.js";
 import { Button, Empty, Tag } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
-import { plural } from "../../app/parts/format.js";
 import { toast, tryTo } from "../../app/parts/toast.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { FieldError } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
@@ -12,8 +12,14 @@ import { useLoaded, whenLoaded } from "../loading.js";
 const POLL_MS = 2000;
 /** @type {Record<string, string>} */
 const STATES = { connected: "good", failed: "bad", connecting: "warn" };
+/** @type {Record<string, string>} */
+const STATE_NAMES = {
+  connected: t("connected"),
+  failed: t("failed"),
+  connecting: t("connecting"),
+};
 /** @type {Record<string, [string, string]>} */
-const LOGINS = { "signed in": ["good", "signed in"], ended: ["warn", "login expired"] };
+const LOGINS = { "signed in": ["good", t("signed in")], ended: ["warn", t("login expired")] };
 
 export function Servers() {
   const servers = useLoaded(() => api.get("/api/mcp"), []);
@@ -31,7 +37,8 @@ export function Servers() {
 /** @param {{ list: McpServer[], again: () => Promise<void> }} props */
 function ServerList({ list, again }) {
   if (!list.length)
-    return html`<${Empty} icon="plugins" title="No MCP servers">MCP servers add tools. Add one below.<//>`;
+    return html`<${Empty} icon="plugins" title=${t("No MCP servers")}>
+      ${t("MCP servers add tools. Add one below.")}<//>`;
   return html`
     <ul class="plain lined card">
       ${list.map((one) => html`<${Server} key=${one.name} one=${one} again=${again} />`)}
@@ -57,11 +64,15 @@ function Server({ one, again }) {
     run(accept ? "accept" : "test", async () => {
       const found = await api.post("/api/commands/mcp.test", { name: one.name, accept });
       const problems = /** @type {{ warnings?: string[] }} */ (found).warnings ?? [];
-      toast(problems.join(" ") || `${one.name} answered.`, problems.length ? "bad" : "good");
+      toast(
+        problems.join(" ") || t("{name} answered.", { name: one.name }),
+        problems.length ? "bad" : "good",
+      );
     });
   const remove = async () => {
-    const text = "New sessions won't have its tools.";
-    if (await confirm({ title: `Remove ${one.name}?`, text, action: "Remove", danger: true }))
+    const text = t("New sessions won't have its tools.");
+    const title = t("Remove {name}?", { name: one.name });
+    if (await confirm({ title, text, action: t("Remove"), danger: true }))
       await run("remove", () => api.post("/api/commands/mcp.remove", { name: one.name }));
   };
   const leave = () => run("leave", () => api.post("/api/commands/mcp.logout", { name: one.name }));
@@ -75,10 +86,10 @@ function Server({ one, again }) {
     <li class="tool-row" data-server=${one.name}>
       <div class="row wrap">
         <strong>${one.name}</strong>
-        <${Tag} kind=${STATES[one.state] ?? ""}>${one.state}<//>
+        <${Tag} kind=${STATES[one.state] ?? ""}>${STATE_NAMES[one.state] ?? one.state}<//>
         ${words && html`<${Tag} kind=${kind}>${words}<//>`}
         <span class="spring" />
-        <span class="muted small">${plural(one.tools, "tool")}</span>
+        <span class="muted small">${t("{count} tool", "{count} tools", { count: one.tools })}</span>
       </div>
       <p class="muted small mono wrap-anywhere">${one.where}</p>
       ${one.detail && html`<p class="small">${one.detail} ${one.hint}</p>`}
@@ -87,10 +98,15 @@ function Server({ one, again }) {
         may("admin") &&
         html`
         <div class="row wrap">
-          <${Button} busy=${busy === "test"} onClick=${() => test()}>Test<//>
-          ${isRemote && html`<${Button} onClick=${() => setLogin(true)}>${words ? "Sign in again" : "Sign in"}<//>`}
-          ${one.login === "signed in" && html`<${Button} kind="quiet" onClick=${leave}>Sign out<//>`}
-          <${Button} kind="quiet" icon="trash" busy=${busy === "remove"} onClick=${remove}>Remove<//>
+          <${Button} busy=${busy === "test"} onClick=${() => test()}>${t("Test")}<//>
+          ${
+            isRemote &&
+            html`<${Button} onClick=${() => setLogin(true)}>
+              ${words ? t("Sign in again") : t("Sign in")}
+            <//>`
+          }
+          ${one.login === "signed in" && html`<${Button} kind="quiet" onClick=${leave}>${t("Sign out")}<//>`}
+          <${Button} kind="quiet" icon="trash" busy=${busy === "remove"} onClick=${remove}>${t("Remove")}<//>
         </div>
       `
       }
@@ -104,9 +120,10 @@ function Changed({ one, accept }) {
   return html`
     <div class="row wrap">
       <p class="small grow">
-        <${Tag} kind="warn">changed<//> ${one.changed.join(", ")}: not offered until you accept them.
+        <${Tag} kind="warn">${t("changed")}<//>${" "}
+        ${t("{tools}: not offered until you accept them.", { tools: one.changed.join(", ") })}
       </p>
-      ${may("admin") && html`<${Button} onClick=${accept}>Accept the tools<//>`}
+      ${may("admin") && html`<${Button} onClick=${accept}>${t("Accept the tools")}<//>`}
     </div>
   `;
 }
@@ -121,7 +138,7 @@ function Login({ name, onEnd }) {
   const [error, setError] = useState(/** @type {Failure | null} */ (null));
   const path = /** @type {const} */ (`/api/mcp/${encodeURIComponent(name)}/login`);
   const done = () => {
-    toast(`Signed in to ${name}.`, "good");
+    toast(t("Signed in to {name}.", { name }), "good");
     onEnd();
   };
   useEffect(() => {
@@ -135,7 +152,8 @@ function Login({ name, onEnd }) {
     const timer = setInterval(async () => {
       const { state, problem } = await api.get(path);
       if (state === "done") done();
-      if (state === "failed") setError({ message: `You are not signed in: ${problem}.` });
+      if (state === "failed")
+        setError({ message: t("You are not signed in: {problem}.", { problem }) });
     }, POLL_MS);
     return () => clearInterval(timer);
   }, [address]);
@@ -150,31 +168,31 @@ function Login({ name, onEnd }) {
     }
   };
   return html`
-    <div class="stack tight" role="group" aria-label=${`Sign in to ${name}`}>
+    <div class="stack tight" role="group" aria-label=${t("Sign in to {name}", { name })}>
       ${error && html`<${FieldError} error=${error} />`}
-      ${!address && !error && html`<p class="muted">Asking ${name} where to sign in…</p>`}
+      ${!address && !error && html`<p class="muted">${t("Asking {name} where to sign in…", { name })}</p>`}
       ${
         address &&
         html`
         <p><a class="button primary" href=${address} target="_blank"
-          rel="noopener noreferrer">Open the login page</a></p>
+          rel="noopener noreferrer">${t("Open the login page")}</a></p>
         <form class="field-row" onSubmit=${finish}>
           <input
             class="input"
-            aria-label="Address of the page the browser ended on"
+            aria-label=${t("Address of the page the browser ended on")}
             placeholder="http://127.0.0.1:…"
             value=${pasted}
             onInput=${(/** @type {FieldEvent} */ event) => setPasted(event.target.value)}
           />
-          <button type="submit" class="button" disabled=${!pasted.trim()}>Finish</button>
+          <button type="submit" class="button" disabled=${!pasted.trim()}>${t("Finish")}</button>
         </form>
         <p class="muted small">
-          If the browser ends on a page that can't be opened, it is not on the dashboard's machine.
-          Paste the address of that page here.
+          ${t("If the browser ends on a page that can't be opened, it is not on the dashboard's machine.")}${" "}
+          ${t("Paste the address of that page here.")}
         </p>
       `
       }
-      <div><${Button} kind="quiet" onClick=${onEnd}>Close<//></div>
+      <div><${Button} kind="quiet" onClick=${onEnd}>${t("Close")}<//></div>
     </div>
   `;
 }
@@ -198,7 +216,7 @@ function AddServer({ again }) {
       setName("");
       setWhere("");
       setState({ busy: false, error: null });
-      toast(`Added ${body.name}. New sessions have its tools.`, "good");
+      toast(t("Added {name}. New sessions have its tools.", { name: body.name }), "good");
       await again();
     } catch (error) {
       setState({ busy: false, error: asFailure(error) });
@@ -219,24 +237,24 @@ function AddServer({ again }) {
   const isRemote = /^https?:\/\//.test(where.trim());
   return html`
     <section class="card stack tight">
-      <h2>Add a server</h2>
+      <h2>${t("Add a server")}</h2>
       <form class="stack tight" onSubmit=${submit}>
-        <label class="stack tight">Name
+        <label class="stack tight">${t("Name")}
           <input class="input" value=${name} maxlength="32" pattern="[A-Za-z0-9_\\-]+" required
             onInput=${(/** @type {FieldEvent} */ event) => setName(event.target.value)} />
         </label>
-        <label class="stack tight">Address or command
-          <input class="input" value=${where} placeholder="https://example.org/mcp, or npx some-server" required
+        <label class="stack tight">${t("Address or command")}
+          <input class="input" value=${where} placeholder=${t("https://example.org/mcp, or npx some-server")} required
             onInput=${(/** @type {FieldEvent} */ event) => setWhere(event.target.value)} />
         </label>
         <div class="row wrap">
           <button type="submit" class="button primary" disabled=${state.busy}>
-            ${state.busy ? "Testing…" : "Test and add"}
+            ${state.busy ? t("Testing…") : t("Test and add")}
           </button>
           ${
             state.error &&
             isRemote &&
-            html`<${Button} onClick=${addAnyway}>Add anyway, and sign in<//>`
+            html`<${Button} onClick=${addAnyway}>${t("Add anyway, and sign in")}<//>`
           }
         </div>
         ${state.error && html`<${FieldError} error=${{ message: inSentences(state.error) }} />`}

@@ -5,6 +5,7 @@ import { api, asFailure } from "../../app/api.js";
 import { Tag } from "../../app/parts/basics.js";
 import { count, size } from "../../app/parts/format.js";
 import { toast } from "../../app/parts/toast.js";
+import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { FieldError, SearchBox } from "../inputs.js";
 
@@ -54,12 +55,16 @@ export function ModelPicker({ label, models, service, onConnected }) {
     wanted.every((word) => `${one.name} ${one.abilities ?? ""}`.toLowerCase().includes(word)),
   );
   const typed = words.trim();
+  const more = found.length - MAX_SHOWN;
+  const hidden = t("{count} more: search for it.", "{count} more: search for them.", {
+    count: more,
+  });
   return html`
     <div class="stack tight picker" aria-busy=${String(Boolean(busy))}>
-      <h3>Which model from ${label}?</h3>
+      <h3>${t("Which model from {service}?", { service: label })}</h3>
       ${
         (models.length >= MANY || !models.length) &&
-        html`<${SearchBox} label="Search the models" value=${words}
+        html`<${SearchBox} label=${t("Search the models")} value=${words}
         onInput=${setWords} />`
       }
       <ul class="plain lined offers">
@@ -74,12 +79,12 @@ export function ModelPicker({ label, models, service, onConnected }) {
           html`<${Model} one=${{ name: typed }} busy=${busy} pick=${() => connect({ ...service, model: typed })} />`
         }
       </ul>
-      ${found.length > MAX_SHOWN && html`<p class="muted small">${found.length - MAX_SHOWN} more: search for them.</p>`}
+      ${more > 0 && html`<p class="muted small">${hidden}</p>`}
       ${error && html`<${FieldError} error=${error} />`}
       ${
         failed &&
         html`<button type="button" class="button" onClick=${() => connect({ ...failed, force: true })}>
-          Use ${failed.model} anyway
+          ${t("Use {model} anyway", { model: failed.model ?? "" })}
         </button>`
       }
     </div>
@@ -91,17 +96,17 @@ function Model({ one, busy, pick }) {
   return html`
     <li class="row offer">
       <div class="grow">
-        <code>${one.name}</code> ${one.is_usual && html`<${Tag} kind="accent">usual<//>`}
+        <code>${one.name}</code> ${one.is_usual && html`<${Tag} kind="accent">${t("usual")}<//>`}
         <p class="muted small">${facts(one)}</p>
       </div>
       <button
         type="button"
         class="button slim"
-        aria-label=${`Use ${one.name}`}
+        aria-label=${t("Use {name}", { name: one.name })}
         disabled=${Boolean(busy)}
         onClick=${pick}
       >
-        ${busy === one.name ? "Trying…" : "Use"}
+        ${busy === one.name ? t("Trying…") : t("Use")}
       </button>
     </li>
   `;
@@ -111,8 +116,10 @@ function Model({ one, busy, pick }) {
 function facts(one) {
   const known = [];
   if (one.size) known.push(size(one.size));
-  if (one.window) known.push(`${count(one.window)} context`);
-  if (one.output_price)
-    known.push(`$${one.input_price} in, $${one.output_price} out per million tokens`);
+  if (one.window) known.push(t("{tokens} context", { tokens: count(one.window) }));
+  if (one.output_price) {
+    const prices = { input: `$${one.input_price}`, output: `$${one.output_price}` };
+    known.push(t("{input} in, {output} out per million tokens", prices));
+  }
   return [...known, ...(one.abilities ?? [])].join(" · ");
 }

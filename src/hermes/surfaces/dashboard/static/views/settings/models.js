@@ -2,15 +2,16 @@
 /** @import { Answer } from "../../types/page.d.ts" */
 import { api, may } from "../../app/api.js";
 import { Words } from "../../app/parts/basics.js";
+import { t, withElements } from "../../app/translation.js";
 import { html } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { Connect } from "./connect.js";
 
 /** @type {Record<string, string>} */
 const SOURCES = {
-  fallback: "used when the first one fails",
-  custom_providers: "from your own providers",
-  used: "used before",
+  fallback: t("used when the first one fails"),
+  custom_providers: t("from your own providers"),
+  used: t("used before"),
 };
 
 export function Models() {
@@ -31,7 +32,7 @@ export function Models() {
         models,
         ({ choices }) => html`
         <section class="card stack tight">
-          <h2>Other models</h2>
+          <h2>${t("Other models")}</h2>
           <${Choices} list=${choices} />
         </section>
       `,
@@ -44,18 +45,20 @@ export function Models() {
 function Current({ current, label, problem }) {
   return html`
     <section class="card">
-      <h2>Current model</h2>
+      <h2>${t("Current model")}</h2>
       ${
         current
           ? html`
           <p class="big">${label}</p>
           <p class="muted small">
-            <code data-current>${current}</code> answers in new turns. To change it for one session, pick a model in the
-            chat.
+            ${withElements(t("{model} answers in new turns."), {
+              model: html`<code data-current>${current}</code>`,
+            })}${" "}
+            ${t("To change it for one session, pick a model in the chat.")}
           </p>
         `
           : html`
-          <p><${Words} text=${problem} /> ${may("admin") && "Connect one below."}</p>
+          <p><${Words} text=${problem} /> ${may("admin") && t("Connect one below.")}</p>
         `
       }
     </section>
@@ -67,8 +70,14 @@ function Choices({ list }) {
   if (!list.length) {
     return html`
       <p class="muted">
-        None yet. The models of <code>model.fallback</code> and <code>custom_providers</code> are listed here, and those
-        used before.
+        ${t("None yet.")}${" "}
+        ${withElements(
+          t("The models of {fallback} and {custom} are listed here, and those used before."),
+          {
+            fallback: html`<code>model.fallback</code>`,
+            custom: html`<code>custom_providers</code>`,
+          },
+        )}
       </p>
     `;
   }

@@ -2,6 +2,7 @@
 import { api, errorText } from "../../app/api.js";
 import { notifying, setNotifying } from "../../app/attention.js";
 import { toast } from "../../app/parts/toast.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useState, useStore } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 
@@ -9,8 +10,8 @@ export function Notifications() {
   const push = useLoaded(() => api.get("/api/push"), []);
   return html`
     <section class="card stack">
-      <h2>Notifications on this device</h2>
-      <p class="muted">When Hermes waits for your answer or has finished, and this page is not in front.</p>
+      <h2>${t("Notifications on this device")}</h2>
+      <p class="muted">${t("When Hermes waits for your answer or has finished, and this page is not in front.")}</p>
       <${WhileOpen} />
       ${whenLoaded(push, ({ available, key }) => html`<${WhileClosed} available=${available} serverKey=${key} />`)}
     </section>
@@ -25,14 +26,15 @@ function WhileOpen() {
     const isWanted = event.target.checked;
     const isNow = await setNotifying(isWanted);
     event.target.checked = isNow;
-    if (isWanted && !isNow) toast("The browser does not allow notifications of this page.", "bad");
+    if (isWanted && !isNow)
+      toast(t("The browser does not allow notifications of this page."), "bad");
   };
   return html`<label class="key-switch">
     <input type="checkbox" class="switch" role="switch" checked=${isOn} disabled=${!isPossible} onChange=${change} />
-    <span>While the page is open<span class="muted">${
+    <span>${t("While the page is open")}<span class="muted">${
       isPossible
-        ? "Shown by this browser."
-        : "This browser has no notifications here. They need https."
+        ? t("Shown by this browser.")
+        : t("This browser has no notifications here. They need https.")
     }</span></span></label>`;
 }
 
@@ -50,19 +52,21 @@ function WhileClosed({ available, serverKey }) {
       if (target.checked) await subscribe(serverKey);
       else await leave();
     } catch (error) {
-      toast(`Web push could not be changed: ${errorText(error)}`, "bad");
+      toast(t("Web push could not be changed: {error}", { error: errorText(error) }), "bad");
     }
     const isNow = (await subscription()) !== null;
     setOn(isNow);
     target.checked = isNow;
   };
   const why = available
-    ? "This browser has no web push here. It needs https, on iPhones also the installed app."
-    : "The dashboard lacks the library cryptography (the extra push).";
+    ? t("This browser has no web push here. It needs https, on iPhones also the installed app.")
+    : t("The dashboard lacks the library cryptography (the extra push).");
   return html`<label class="key-switch">
     <input type="checkbox" class="switch" role="switch" checked=${isOn} disabled=${!isPossible} onChange=${change} />
-    <span>While it is closed (web push)<span class="muted">${
-      isPossible ? "A push carries no text: your browser asks this dashboard what happened." : why
+    <span>${t("While it is closed (web push)")}<span class="muted">${
+      isPossible
+        ? t("A push carries no text: your browser asks this dashboard what happened.")
+        : why
     }</span></span></label>`;
 }
 

@@ -5,6 +5,7 @@ import { api, asFailure, may } from "../../app/api.js";
 import { Button, Tag, Time } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
 import { toast, tryTo } from "../../app/parts/toast.js";
+import { t, withElements } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { FieldError, Options } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
@@ -16,13 +17,24 @@ import { useLoaded, whenLoaded } from "../loading.js";
  * @property {{ platform: string, id: string, name: string, made: number }[]} waiting
  */
 
+/** @type {Record<string, string>} */
+const ROLES = { user: t("user"), owner: t("owner") };
+
 export function Platforms() {
   const platforms = useLoaded(() => api.get("/api/commands/gateway.platforms"), []);
   return html`
     <div class="stack">
       <p class="muted">
-        Talk to Hermes from a chat app. <code>hermes gateway run</code> serves the apps that are connected here;${" "}
-        <code>hermes gateway reload</code> makes a running gateway use what you change.
+        ${t("Talk to Hermes from a chat app.")}${" "}
+        ${withElements(
+          t(
+            "{run} serves the apps that are connected here; {reload} makes a running gateway use what you change.",
+          ),
+          {
+            run: html`<code>hermes gateway run</code>`,
+            reload: html`<code>hermes gateway reload</code>`,
+          },
+        )}
       </p>
       ${may("admin") && html`<${People} />`}
       ${whenLoaded(
@@ -41,9 +53,9 @@ export function Platforms() {
 function Platform({ one, again }) {
   const [open, setOpen] = useState(false);
   const disconnect = async () => {
-    const text = "This removes its tokens. Paired people stay paired.";
-    const title = `Disconnect ${one.label}?`;
-    if (!(await confirm({ title, text, action: "Disconnect", danger: true }))) return;
+    const text = t("This removes its tokens. Paired people stay paired.");
+    const title = t("Disconnect {name}?", { name: one.label });
+    if (!(await confirm({ title, text, action: t("Disconnect"), danger: true }))) return;
     await tryTo(() => api.post("/api/commands/gateway.disconnect", { name: one.name }));
     await again();
   };
@@ -55,16 +67,18 @@ function Platform({ one, again }) {
     <li class="card stack tight" data-platform=${one.name}>
       <div class="row wrap">
         <h2 class="grow">${one.label}</h2>
-        ${one.is_connected && html`<${Tag} kind="good">connected<//>`}
+        ${one.is_connected && html`<${Tag} kind="good">${t("connected")}<//>`}
         ${
           may("admin") &&
           html`
           <${Button} onClick=${() => setOpen(!open)} aria-expanded=${open ? "true" : "false"}>
-            ${one.is_connected ? "Change" : "Connect"}<span class="unseen"> ${one.label}</span>
+            ${one.is_connected ? t("Change") : t("Connect")}<span class="unseen"> ${one.label}</span>
           <//>
           ${
             one.is_connected &&
-            html`<${Button} kind="quiet" onClick=${disconnect}>Disconnect<span class="unseen"> ${one.label}</span><//>`
+            html`<${Button} kind="quiet" onClick=${disconnect}>
+              ${t("Disconnect")}<span class="unseen"> ${one.label}</span>
+            <//>`
           }
         `
         }
@@ -111,7 +125,7 @@ function ConnectForm({ one, onSaved }) {
       )}
       <div class="row wrap">
         <button type="submit" class="button primary" disabled=${state.busy}>
-          ${state.busy ? "Testing…" : "Test and save"}
+          ${state.busy ? t("Testing…") : t("Test and save")}
         </button>
       </div>
       ${state.error && html`<${FieldError} error=${state.error} />`}
@@ -127,7 +141,7 @@ function PlatformInput({ field, value, onChange }) {
   const isHidden = field.is_secret && !field.is_chosen;
   return html`
     <label class="stack tight">
-      <span>${field.label}${field.is_optional && html` <span class="muted small">optional</span>`}</span>
+      <span>${field.label}${field.is_optional && html` <span class="muted small">${t("optional")}</span>`}</span>
       <span class="row">
         <input
           class="input grow"
@@ -140,7 +154,7 @@ function PlatformInput({ field, value, onChange }) {
           value=${value}
           onInput=${(/** @type {FieldEvent} */ event) => onChange(event.target.value)}
         />
-        ${field.is_chosen && html`<${Button} onClick=${() => onChange(madeUp())}>Generate<//>`}
+        ${field.is_chosen && html`<${Button} onClick=${() => onChange(madeUp())}>${t("Generate")}<//>`}
       </span>
     </label>
   `;
@@ -159,8 +173,13 @@ function People() {
   );
   /** @param {{ platform: string, id: string, name: string }} one */
   const revoke = async (one) => {
-    const text = `${one.name || one.id} can no longer talk to Hermes on ${one.platform}.`;
-    if (!(await confirm({ title: "Unpair this person?", text, action: "Unpair", danger: true })))
+    const text = t("{name} can no longer talk to Hermes on {platform}.", {
+      name: one.name || one.id,
+      platform: one.platform,
+    });
+    if (
+      !(await confirm({ title: t("Unpair this person?"), text, action: t("Unpair"), danger: true }))
+    )
       return;
     const who = `${one.platform}:${one.id}`;
     await tryTo(() => api.post("/api/commands/gateway.pair.revoke", { who }));
@@ -168,10 +187,10 @@ function People() {
   };
   return html`
     <section class="card stack tight" aria-labelledby="people-title">
-      <h2 id="people-title">People</h2>
+      <h2 id="people-title">${t("People")}</h2>
       <p class="muted">
-        Anyone who writes to your bot for the first time gets a code. Enter it here to let them in.
-        The first person you let in becomes the owner.
+        ${t("Anyone who writes to your bot for the first time gets a code. Enter it here to let them in.")}${" "}
+        ${t("The first person you let in becomes the owner.")}
       </p>
       <${Approve} again=${loaded.again} />
       ${whenLoaded(
@@ -180,13 +199,14 @@ function People() {
           ${value.waiting.map(
             (one) => html`
             <p key=${`${one.platform}:${one.id}`} class="small">
-              <${Tag} kind="warn">waiting<//> ${one.name || one.id} on ${one.platform}, <${Time} at=${one.made} />
+              <${Tag} kind="warn">${t("waiting")}<//>${" "}
+              ${asked(one)}
             </p>
           `,
           )}
           ${
             value.people.length + value.named.length === 0 &&
-            html`<p class="muted">Nobody has access yet.</p>`
+            html`<p class="muted">${t("Nobody has access yet.")}</p>`
           }
           <ul class="plain lined">
             ${value.people.map(
@@ -194,8 +214,8 @@ function People() {
               <li key=${`${one.platform}:${one.id}`} class="row wrap" data-person=${`${one.platform}:${one.id}`}>
                 <span class="grow"><strong>${one.name || one.id}</strong>${" "}
                   <span class="muted">${one.platform}:${one.id}</span></span>
-                <${Tag}>${one.role}<//>
-                <${Button} kind="quiet" onClick=${() => revoke(one)}>Unpair<span
+                <${Tag}>${ROLES[one.role] ?? one.role}<//>
+                <${Button} kind="quiet" onClick=${() => revoke(one)}>${t("Unpair")}<span
                   class="unseen"> ${one.name || one.id}</span><//>
               </li>
             `,
@@ -203,8 +223,9 @@ function People() {
             ${value.named.map(
               (one) => html`
               <li key=${one.who} class="row wrap">
-                <span class="grow"><code>${one.who}</code> <span class="muted small">named in the settings</span></span>
-                <${Tag}>${one.role}<//>
+                <span class="grow"><code>${one.who}</code>${" "}
+                  <span class="muted small">${t("named in the settings")}</span></span>
+                <${Tag}>${ROLES[one.role] ?? one.role}<//>
               </li>
             `,
             )}
@@ -213,6 +234,12 @@ function People() {
       )}
     </section>
   `;
+}
+
+/** @param {PeopleAnswer["waiting"][number]} one */
+function asked({ name, id, platform, made }) {
+  const time = html`<${Time} at=${made} />`;
+  return withElements(t("{name} on {platform}, {time}"), { name: name || id, platform, time });
 }
 
 /** @param {{ again: () => Promise<void> }} props */
@@ -239,13 +266,14 @@ function Approve({ again }) {
   };
   return html`
     <form class="pair-form" onSubmit=${submit}>
-      <input class="input" aria-label="Pairing code" placeholder="Pairing code" value=${code} autocomplete="off"
+      <input class="input" aria-label=${t("Pairing code")} placeholder=${t("Pairing code")}
+        value=${code} autocomplete="off"
         onInput=${(/** @type {FieldEvent} */ event) => setCode(event.target.value)} />
-      <select class="input" aria-label="Role"
+      <select class="input" aria-label=${t("Role")}
         onChange=${(/** @type {FieldEvent} */ event) => setRole(event.target.value)}>
-        <${Options} choices=${[["", "default role"], ["user", "user"], ["owner", "owner"]]} value=${role} />
+        <${Options} choices=${[["", t("default role")], ...Object.entries(ROLES)]} value=${role} />
       </select>
-      <button type="submit" class="button primary" disabled=${!code.trim()}>Let in</button>
+      <button type="submit" class="button primary" disabled=${!code.trim()}>${t("Let in")}</button>
     </form>
     ${error && html`<${FieldError} error=${error} />`}
   `;

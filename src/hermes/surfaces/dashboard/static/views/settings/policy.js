@@ -3,18 +3,18 @@
 import { api, may } from "../../app/api.js";
 import { Button, Tag } from "../../app/parts/basics.js";
 import { confirm } from "../../app/parts/dialog.js";
-import { plural } from "../../app/parts/format.js";
 import { tryTo } from "../../app/parts/toast.js";
+import { t, withElements } from "../../app/translation.js";
 import { html } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 import { Check, sentence } from "./policy_check.js";
 
 /** @type {["forbid" | "ask" | "allow" | "network", string][]} */
 const LISTS = [
-  ["forbid", "Never allowed"],
-  ["ask", "Always ask"],
-  ["allow", "Allowed"],
-  ["network", "Allowed hosts"],
+  ["forbid", t("Never allowed")],
+  ["ask", t("Always ask")],
+  ["allow", t("Allowed")],
+  ["network", t("Allowed hosts")],
 ];
 
 async function readPolicy() {
@@ -43,11 +43,13 @@ export function Policy() {
 function Sandbox({ sandbox, why }) {
   const isConfined = sandbox !== "none";
   const words = isConfined
-    ? "Commands can write only to allowed folders, and have no network access unless they request it."
-    : `Commands are not confined, so Hermes asks about every effect. ${why}`;
+    ? t(
+        "Commands can write only to allowed folders, and have no network access unless they request it.",
+      )
+    : `${t("Commands are not confined, so Hermes asks about every effect.")} ${why}`;
   return html`
     <section class="card">
-      <h2>Sandbox</h2>
+      <h2>${t("Sandbox")}</h2>
       <p><${Tag} kind=${isConfined ? "good" : "bad"}>${sandbox}<//> ${words}</p>
     </section>
   `;
@@ -57,9 +59,9 @@ function Sandbox({ sandbox, why }) {
 function Remembered({ shapes, again }) {
   /** @param {string} shape */
   const forget = async (shape) => {
-    const text = `Hermes will ask again about: ${shape}`;
-    if (!(await confirm({ title: "Forget this answer?", text, action: "Forget this answer" })))
-      return;
+    const text = t("Hermes will ask again about: {command}", { command: shape });
+    const action = t("Forget this answer");
+    if (!(await confirm({ title: t("Forget this answer?"), text, action }))) return;
     if (await tryTo(() => api.post("/api/policy/forget", { shape }))) again();
   };
   /** @param {string} shape */
@@ -69,18 +71,19 @@ function Remembered({ shapes, again }) {
       ${
         may("admin") &&
         html`
-        <${Button} kind="quiet" icon="trash" label=${`Forget ${shape}`} onClick=${() => forget(shape)} />
+        <${Button} kind="quiet" icon="trash" label=${t("Forget {command}", { command: shape })}
+          onClick=${() => forget(shape)} />
       `
       }
     </li>
   `;
   return html`
     <section class="card stack tight">
-      <h2>Remembered answers</h2>
+      <h2>${t("Remembered answers")}</h2>
       ${
         shapes.length
           ? html`<ul class="plain lined">${shapes.map(row)}</ul>`
-          : html`<p class="muted">None. What you always allow is listed here.</p>`
+          : html`<p class="muted">${t("None. What you always allow is listed here.")}</p>`
       }
     </section>
   `;
@@ -91,12 +94,13 @@ function Rules({ rules, problem, file }) {
   const lists = LISTS.filter(([name]) => rules[name].length);
   return html`
     <section class="card stack tight">
-      <h2>Your rules</h2>
+      <h2>${t("Your rules")}</h2>
       ${
         problem &&
         html`
         <p class="field-error" role="alert">
-          ${sentence(problem)} Until you correct it, no rule allows anything and Hermes asks about every effect.
+          ${sentence(problem)}${" "}
+          ${t("Until you correct it, no rule allows anything and Hermes asks about every effect.")}
         </p>
       `
       }
@@ -106,11 +110,13 @@ function Rules({ rules, problem, file }) {
               ([name, label]) =>
                 html`<${RuleList} key=${name} label=${label} rules=${rules[name]} />`,
             )
-          : html`<p class="muted">None: the built-in policy decides.</p>`
+          : html`<p class="muted">${t("None: the built-in policy decides.")}</p>`
       }
       <p class="muted small">
-        Your rules are in <code>${file}</code>, separate from the settings. Only you edit that file; this page can't
-        loosen them.
+        ${withElements(t("Your rules are in {file}, separate from the settings."), {
+          file: html`<code>${file}</code>`,
+        })}${" "}
+        ${t("Only you edit that file; this page can't loosen them.")}
       </p>
     </section>
   `;
@@ -120,7 +126,7 @@ function Rules({ rules, problem, file }) {
 function RuleList({ label, rules }) {
   return html`
     <div>
-      <h3>${label} <span class="muted">(${plural(rules.length, "rule")})</span></h3>
+      <h3>${label} <span class="muted">(${t("{count} rule", "{count} rules", { count: rules.length })})</span></h3>
       <ul class="plain lined">
         ${rules.map((rule, index) => html`<li key=${index}><code>${described(rule)}</code></li>`)}
       </ul>

@@ -2,6 +2,7 @@
 /** @import { Answer, Failure, FieldEvent, RequestBody } from "../../types/page.d.ts" */
 import { api, asFailure } from "../../app/api.js";
 import { Icon } from "../../app/parts/basics.js";
+import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { Options } from "../inputs.js";
 
@@ -11,20 +12,20 @@ import { Options } from "../inputs.js";
 
 /** @type {Record<string, [string, string, string]>} */
 const VERDICTS = {
-  allow: ["good", "check", "It would run without asking"],
-  ask: ["warn", "question", "You would be asked"],
-  forbid: ["bad", "lock", "It would be refused"],
+  allow: ["good", "check", t("It would run without asking.")],
+  ask: ["warn", "question", t("You would be asked.")],
+  forbid: ["bad", "lock", t("It would be refused.")],
 };
 const MODES = [
-  ["ask", "ask: the default"],
-  ["auto-edit", "auto-edit: files may be changed"],
-  ["plan", "plan: only reading"],
-  ["full", "full: no questions"],
+  ["ask", t("ask: the default")],
+  ["auto-edit", t("auto-edit: files may be changed")],
+  ["plan", t("plan: only reading")],
+  ["full", t("full: no questions")],
 ];
 const REACHES = [
-  ["workspace", "the working directory"],
-  ["network", "also the network"],
-  ["machine", "everything you can reach"],
+  ["workspace", t("the working directory")],
+  ["network", t("also the network")],
+  ["machine", t("everything you can reach")],
 ];
 
 export function Check() {
@@ -53,17 +54,18 @@ export function Check() {
   return html`
     <section class="card stack">
       <header>
-        <h2>What would happen?</h2>
-        <p class="muted">Checks a command as if the model wanted to run it. Nothing is run.</p>
+        <h2>${t("What would happen?")}</h2>
+        <p class="muted">${t("Checks a command as if the model wanted to run it. Nothing is run.")}</p>
       </header>
       <form class="stack tight" onSubmit=${judge}>
         <${Command} value=${asked.command} onInput=${change("command")} judge=${judge} />
         <div class="field-row">
           <${Folder} value=${asked.cwd} onInput=${change("cwd")} />
-          <${Choice} label="Mode" choices=${MODES} value=${asked.mode} onChange=${change("mode")} />
-          <${Choice} label="Requested reach" choices=${REACHES} value=${asked.reach} onChange=${change("reach")} />
+          <${Choice} label=${t("Mode")} choices=${MODES} value=${asked.mode} onChange=${change("mode")} />
+          <${Choice} label=${t("Requested reach")} choices=${REACHES} value=${asked.reach}
+            onChange=${change("reach")} />
           <button type="submit" class="button primary" disabled=${found.busy || !asked.command.trim()}>
-            Check it
+            ${t("Check it")}
           </button>
         </div>
       </form>
@@ -81,7 +83,7 @@ export function Check() {
 function Command({ value, onInput, judge }) {
   return html`
     <label class="field">
-      <span>Command</span>
+      <span>${t("Command")}</span>
       <textarea
         class="input mono"
         rows="2"
@@ -101,8 +103,8 @@ function Command({ value, onInput, judge }) {
 function Folder({ value, onInput }) {
   return html`
     <label class="field">
-      <span>Folder</span>
-      <input class="input mono" placeholder="the folder the dashboard was started in"
+      <span>${t("Folder")}</span>
+      <input class="input mono" placeholder=${t("the folder the dashboard was started in")}
         value=${value} onInput=${onInput} />
     </label>
   `;
@@ -129,9 +131,9 @@ function Verdict({ verdict, reason, reach, command }) {
     <div class=${`verdict ${kind}`} data-verdict=${verdict}>
       <${Icon} name=${icon} />
       <div>
-        <strong>${words}.</strong>
+        <strong>${words}</strong>
         ${reason && html`<p>${sentence(reason)}</p>`}
-        <p class="muted small"><code>${command}</code> · reaches ${reach}</p>
+        <p class="muted small"><code>${command}</code> · ${t("reaches {reach}", { reach })}</p>
       </div>
     </div>
   `;

@@ -3,6 +3,7 @@
 import { api, asFailure, may } from "../../app/api.js";
 import { Button, Tag, Words } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
+import { t } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
 import { FieldError, Options } from "../inputs.js";
 import { settingLabel } from "./setting_words.js";
@@ -24,8 +25,10 @@ import { settingLabel } from "./setting_words.js";
 
 /** @type {Record<string, string>} */
 const WHEN = {
-  now: "Saved. It takes effect now.",
-  restart: "Saved. It takes effect when this dashboard and other Hermes processes are restarted.",
+  now: t("Saved. It takes effect now."),
+  restart: t(
+    "Saved. It takes effect when this dashboard and other Hermes processes are restarted.",
+  ),
 };
 const TALLEST_LINES = 14; // lines of a field
 
@@ -44,7 +47,7 @@ export function Setting({ one, showsKey, again }) {
       const { applies } = await work();
       await again();
       setState({ busy: false, error: null });
-      toast(WHEN[applies] ?? "Saved.", "good");
+      toast(WHEN[applies] ?? t("Saved."), "good");
     } catch (error) {
       setState({ busy: false, error: asFailure(error) });
     }
@@ -84,13 +87,13 @@ function Origin({ one, busy, restore }) {
   return html`
     <p class="setting-origin">
       <${Source} one=${one} />
-      ${one.masked && html`<span>Contains a secret. Edit it in the file.</span>`}
+      ${one.masked && html`<span>${t("Contains a secret. Edit it in the file.")}</span>`}
       ${
         canRestore &&
         html`
         <${Button} kind="quiet" icon="undo" class="slim" disabled=${busy} onClick=${restore}>
-          <span class="unseen">Restore the default of ${settingLabel(one.key)}, </span>
-          default: ${asTyped(one.default) || "empty"}
+          <span class="unseen">${t("Restore the default of {setting}", { setting: settingLabel(one.key) })}, </span>
+          ${t("default: {value}", { value: asTyped(one.default) || t("empty") })}
         <//>
       `
       }
@@ -100,9 +103,9 @@ function Origin({ one, busy, restore }) {
 
 /** @param {{ one: SettingRow }} props */
 function Source({ one }) {
-  if (one.origin === "default") return html`<${Tag}>default<//>`;
+  if (one.origin === "default") return html`<${Tag}>${t("default")}<//>`;
   if (!isVariable(one)) return html`<${Tag} kind="accent">${one.origin}<//>`;
-  return html`<${Tag} kind="warn" title="An environment variable overrides the file.">${one.origin}<//>`;
+  return html`<${Tag} kind="warn" title=${t("An environment variable overrides the file.")}>${one.origin}<//>`;
 }
 
 /**
@@ -149,7 +152,7 @@ function Field({ one, shared, text, setText, save, reset, typed, busy }) {
   const field = {
     ...shared,
     value: text,
-    placeholder: isTextList(one) ? "one per line" : one.kind,
+    placeholder: isTextList(one) ? t("one per line") : one.kind,
     spellcheck: false,
     autocomplete: "off",
     onInput: (/** @type {FieldEvent} */ event) => setText(event.target.value),
@@ -168,8 +171,8 @@ function Field({ one, shared, text, setText, save, reset, typed, busy }) {
         isChanged &&
         html`
         <span class="row">
-          <${Button} kind="primary" busy=${busy} onClick=${() => save(text)}>Save<//>
-          <${Button} kind="quiet" onClick=${reset}>Cancel<//>
+          <${Button} kind="primary" busy=${busy} onClick=${() => save(text)}>${t("Save")}<//>
+          <${Button} kind="quiet" onClick=${reset}>${t("Cancel")}<//>
         </span>
       `
       }

@@ -3,6 +3,7 @@
 import { api } from "../../app/api.js";
 import { useKeys } from "../../app/keys.js";
 import { Empty } from "../../app/parts/basics.js";
+import { t, withElements } from "../../app/translation.js";
 import { html, kept, useElement, useMemo, useState } from "../../app/ui.js";
 import { SearchBox } from "../inputs.js";
 import { useLoaded, whenLoaded } from "../loading.js";
@@ -32,8 +33,8 @@ export function SettingsList() {
   useKeys([
     {
       keys: "/",
-      label: "Search the settings",
-      group: "Settings",
+      label: t("Search the settings"),
+      group: t("Settings"),
       run: () => search.current.select(),
     },
   ]);
@@ -42,18 +43,18 @@ export function SettingsList() {
       <div class="toolbar" role="search">
         <${SearchBox}
           field=${search}
-          label="Search the settings"
-          placeholder="Search by name, meaning or value"
+          label=${t("Search the settings")}
+          placeholder=${t("Search by name, meaning or value")}
           value=${words}
           onInput=${setWords}
         />
         <label class="check">
           <input type="checkbox" checked=${changedOnly} onChange=${(event) => setChangedOnly(event.target.checked)} />
-          Only changed settings
+          ${t("Only changed settings")}
         </label>
         <label class="check">
           <input type="checkbox" checked=${showsKeys} onChange=${(event) => showKeys(event.target.checked)} />
-          Show keys
+          ${t("Show keys")}
         </label>
       </div>
       ${whenLoaded(
@@ -80,12 +81,18 @@ function Sections({ value, words, changedOnly, showsKeys, again }) {
   }, [words, changedOnly, value]);
   return html`
     <p class="muted small">
-      Settings are stored in <code>${value.file}</code>. Keys and passwords are not among them:
-      they are in <code>.env</code>, and <code>hermes config set</code> stores them.
+      ${withElements(t("Settings are stored in {file}."), { file: html`<code>${value.file}</code>` })}${" "}
+      ${withElements(
+        t("Keys and passwords are not among them: they are in {file}, and {command} stores them."),
+        {
+          file: html`<code>.env</code>`,
+          command: html`<code>hermes config set</code>`,
+        },
+      )}
     </p>
     ${
       !sections.length &&
-      html`<${Empty} icon="search" title="No matching settings">No setting matches your search.<//>`
+      html`<${Empty} icon="search" title=${t("No matching settings")}>${t("No setting matches your search.")}<//>`
     }
     <div class="with-toc">
       <${Contents} names=${sections.map(([name]) => name)} />
@@ -109,7 +116,7 @@ function Contents({ names }) {
       .getElementById(`section-${name}`)
       ?.scrollIntoView({ block: "start", behavior: "smooth" });
   return html`
-    <nav class="toc" aria-label="Sections">
+    <nav class="toc" aria-label=${t("Sections")}>
       ${GROUPS.map(([group], index) => {
         const inside = names.filter((name) => groupOf(name) === index);
         return (

@@ -2,15 +2,16 @@
 /** @import { ToolInfo } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
 import { Empty, Tag } from "../../app/parts/basics.js";
+import { t, withElements } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
 
 /** @type {Record<string, [string, string]>} */
 const EFFECTS = {
-  read: ["", "only reads"],
-  files: ["accent", "changes files"],
-  network: ["accent", "uses the network"],
-  other: ["warn", "can do anything"],
+  read: ["", t("only reads")],
+  files: ["accent", t("changes files")],
+  network: ["accent", t("uses the network")],
+  other: ["warn", t("can do anything")],
 };
 
 export function Tools() {
@@ -24,14 +25,17 @@ export function Tools() {
       <input
         class="input"
         type="search"
-        aria-label="Search the tools"
-        placeholder="Search the tools"
+        aria-label=${t("Search the tools")}
+        placeholder=${t("Search the tools")}
         value=${words}
         onInput=${(event) => setWords(event.target.value)}
       />
       ${whenLoaded(tools, ({ tools: list }) => html`<${ToolList} list=${list.filter(isWanted)} />`)}
       <p class="muted small">
-        The settings <code>tools.enabled</code> and <code>tools.disabled</code> decide which tools are offered.
+        ${withElements(t("The settings {enabled} and {disabled} decide which tools are offered."), {
+          enabled: html`<code>tools.enabled</code>`,
+          disabled: html`<code>tools.disabled</code>`,
+        })}
       </p>
     </div>
   `;
@@ -40,7 +44,7 @@ export function Tools() {
 /** @param {{ list: ToolInfo[] }} props */
 function ToolList({ list }) {
   if (!list.length)
-    return html`<${Empty} icon="tool" title="No matching tools">No tool matches your search.<//>`;
+    return html`<${Empty} icon="tool" title=${t("No matching tools")}>${t("No tool matches your search.")}<//>`;
   return html`<ul class="plain lined card">${list.map((one) => html`<${Tool} key=${one.name} one=${one} />`)}</ul>`;
 }
 
@@ -54,7 +58,7 @@ function Tool({ one }) {
         <${Tag}>${one.toolset}<//>
         <${Tag} kind=${kind}>${effect}<//>
         <span class="spring" />
-        ${one.offered ? html`<${Tag} kind="good">offered<//>` : html`<${Tag}>not offered<//>`}
+        ${one.offered ? html`<${Tag} kind="good">${t("offered")}<//>` : html`<${Tag}>${t("not offered")}<//>`}
       </div>
       <p class="muted small">${one.summary}</p>
     </li>

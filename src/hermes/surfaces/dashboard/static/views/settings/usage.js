@@ -3,7 +3,8 @@
 /** @import { SurfaceUsage } from "../../types/api.d.ts" */
 import { api } from "../../app/api.js";
 import { Empty } from "../../app/parts/basics.js";
-import { count, inFull, money, plural } from "../../app/parts/format.js";
+import { count, inFull, money } from "../../app/parts/format.js";
+import { language, t } from "../../app/translation.js";
 import { html, useMemo, useState } from "../../app/ui.js";
 import { Columns } from "../columns.js";
 import { Chips } from "../inputs.js";
@@ -11,19 +12,44 @@ import { useLoaded, whenLoaded } from "../loading.js";
 import { Area, Bars, seriesClass } from "./chart.js";
 import { byName, firstDay, nameOf, sumOf, usageByDay } from "./usage_totals.js";
 
-/** @typedef {{ label: string, of: (row: UsageTotal) => number, format: (value: number) => string }} Amount */
+/**
+ * @typedef {object} Amount
+ * @property {string} label
+ * @property {string} byDay
+ * @property {string} cumulative
+ * @property {(total: string) => string} inTotal
+ * @property {(count: number) => string} overDays
+ * @property {(row: UsageTotal) => number} of
+ * @property {(value: number) => string} format
+ */
 
 const RANGES = [
-  [7, "7 days"],
-  [30, "30 days"],
-  [90, "90 days"],
-  [0, "All time"],
+  [7, t("7 days")],
+  [30, t("30 days")],
+  [90, t("90 days")],
+  [0, t("All time")],
 ];
 /** @type {Record<string, Amount>} */
 const AMOUNTS = {
-  cost: { label: "Cost", of: (row) => row.cost_usd, format: money },
+  cost: {
+    label: t("Cost"),
+    byDay: t("Cost by day"),
+    cumulative: t("Cost, cumulative"),
+    inTotal: (total) =>
+      t("Cost by day, {total} in total. The table below has the numbers.", { total }),
+    overDays: (count) =>
+      t("Cost cumulative over {count} day", "Cost cumulative over {count} days", { count }),
+    of: (row) => row.cost_usd,
+    format: money,
+  },
   tokens: {
-    label: "Tokens",
+    label: t("Tokens"),
+    byDay: t("Tokens by day"),
+    cumulative: t("Tokens, cumulative"),
+    inTotal: (total) =>
+      t("Tokens by day, {total} in total. The table below has the numbers.", { total }),
+    overDays: (count) =>
+      t("Tokens cumulative over {count} day", "Tokens cumulative over {count} days", { count }),
     of: (row) => row.input_tokens + row.output_tokens,
     format: (value) => count(Math.round(value)),
   },
@@ -31,11 +57,11 @@ const AMOUNTS = {
 const COUNTED = Object.entries(AMOUNTS).map(([name, { label }]) => [name, label]);
 /** @type {[string, (row: UsageTotal) => string][]} */
 const COLUMNS = [
-  ["Calls", (row) => inFull(row.calls)],
-  ["Input", (row) => inFull(row.input_tokens)],
-  ["Cached", (row) => inFull(row.cache_read_tokens)],
-  ["Output", (row) => inFull(row.output_tokens)],
-  ["Cost", (row) => money(row.cost_usd)],
+  [t("Calls"), (row) => inFull(row.calls)],
+  [t("Input"), (row) => inFull(row.input_tokens)],
+  [t("Cached"), (row) => inFull(row.cache_read_tokens)],
+  [t("Output"), (row) => inFull(row.output_tokens)],
+  [t("Cost"), (row) => money(row.cost_usd)],
 ];
 
 export function Usage() {
@@ -48,13 +74,13 @@ export function Usage() {
   return html`
     <div class="stack">
       <div class="toolbar">
-        <${Chips} label="Period" choices=${RANGES} value=${range} onPick=${setRange} />
-        <${Chips} label="Measure" choices=${COUNTED} value=${chosen} onPick=${setChosen} />
+        <${Chips} label=${t("Period")} choices=${RANGES} value=${range} onPick=${setRange} />
+        <${Chips} label=${t("Measure")} choices=${COUNTED} value=${chosen} onPick=${setChosen} />
       </div>
       ${whenLoaded(usage, ({ usage: rows, surfaces }) =>
         rows.length
           ? html`<${Report} rows=${rows} surfaces=${surfaces} range=${range} amount=${AMOUNTS[chosen]} />`
-          : html`<${Empty} icon="clock" title="No usage">No model was called in this period.<//>`,
+          : html`<${Empty} icon="clock" title=${t("No usage")}>${t("No model was called in this period.")}<//>`,
       )}
     </div>
   `;
@@ -62,36 +88,35 @@ export function Usage() {
 
 /** @param {{ rows: UsageRow[], surfaces: SurfaceUsage[], range: number, amount: Amount }} props */
 function Report({ rows, surfaces, range, amount }) {
-  const { label, format } = amount;
+  const { byDay, cumulative, format } = amount;
   const { days, models } = useMemo(() => usageByDay(rows, range, amount.of), [rows, range, amount]);
   const names = models.map((one) => one.name);
   const total = format(models.reduce((so, one) => so + one.value, 0));
-  const barsLabel = `${label} by day, ${total} in total. The table below has the numbers.`;
-  const areaLabel = `${label} cumulative over ${plural(days.length, "day")}`;
   return html`
     <${Tiles} total=${sumOf(rows)} />
     <section class="card chart-card">
-      <h2>${label} by day</h2>
+      <h2>${byDay}</h2>
       <${Legend} models=${models} format=${format} />
-      <${Bars} days=${days} names=${names} format=${format} label=${barsLabel} />
+      <${Bars} days=${days} names=${names} format=${format} label=${amount.inTotal(total)} />
     </section>
     <section class="card chart-card">
-      <h2>${label}, cumulative</h2>
-      <${Area} days=${days} format=${format} label=${areaLabel} />
+      <h2>${cumulative}</h2>
+      <${Area} days=${days} format=${format} label=${amount.overDays(days.length)} />
     </section>
     <section class="card">
-      <h2>By model</h2>
-      <${Table} caption="Usage by model" head="Model" rows=${byName(rows, nameOf)} />
+      <h2>${t("By model")}</h2>
+      <${Table} caption=${t("Usage by model")} head=${t("Model")} rows=${byName(rows, nameOf)} />
     </section>
     <section class="card">
-      <h2>By surface</h2>
+      <h2>${t("By surface")}</h2>
       <${Shares} surfaces=${surfaces} amount=${amount} />
-      <${Table} caption="Usage by surface" head="Started in"
-        rows=${surfaces.map((one) => [one.surface || "imported", one])} />
+      <${Table} caption=${t("Usage by surface")} head=${t("Started in")}
+        rows=${surfaces.map((one) => [one.surface || t("imported"), one])} />
     </section>
     <details class="card fold">
-      <summary>By day, as a table</summary>
-      <${Table} caption="Usage by day" head="Day" rows=${byName(rows, (row) => row.day).reverse()} />
+      <summary>${t("By day, as a table")}</summary>
+      <${Table} caption=${t("Usage by day")} head=${t("Day")}
+        rows=${byName(rows, (row) => row.day).reverse()} />
     </details>
   `;
 }
@@ -105,7 +130,7 @@ function Shares({ surfaces, amount }) {
   return html`<ul class="shares" aria-hidden="true">${surfaces.map(
     (one, index) => html`<li key=${one.surface}>
       <i class=${seriesClass(index)} style=${{ width: `${(amount.of(one) / most) * 100}%` }} />
-      <span>${one.surface || "imported"} <span class="muted">${amount.format(amount.of(one))}</span></span></li>`,
+      <span>${one.surface || t("imported")} <span class="muted">${amount.format(amount.of(one))}</span></span></li>`,
   )}</ul>`;
 }
 
@@ -114,15 +139,23 @@ function Tiles({ total }) {
   const cached = total.input_tokens
     ? Math.round((total.cache_read_tokens / total.input_tokens) * 100)
     : 0;
+  const share = (cached / 100).toLocaleString(language, {
+    style: "percent",
+    numberingSystem: "latn",
+  });
   const unpriced = total.unpriced_calls
-    ? `cost of ${plural(total.unpriced_calls, "call")} unknown`
+    ? t("cost of {count} call unknown", "cost of {count} calls unknown", {
+        count: total.unpriced_calls,
+      })
     : "";
-  const thinking = total.reasoning_tokens ? `${count(total.reasoning_tokens)} for thinking` : "";
+  const thinking = total.reasoning_tokens
+    ? t("{tokens} for thinking", { tokens: count(total.reasoning_tokens) })
+    : "";
   const tiles = [
-    ["Cost", money(total.cost_usd), unpriced],
-    ["Model calls", inFull(total.calls), ""],
-    ["Input tokens", count(total.input_tokens), `${cached}% from the cache`],
-    ["Output tokens", count(total.output_tokens), thinking],
+    [t("Cost"), money(total.cost_usd), unpriced],
+    [t("Model calls"), inFull(total.calls), ""],
+    [t("Input tokens"), count(total.input_tokens), t("{share} from the cache", { share })],
+    [t("Output tokens"), count(total.output_tokens), thinking],
   ];
   return html`
     <dl class="tiles">

@@ -1,5 +1,6 @@
 // Rows of usage, added up by day and by model. A row is what one model took on one day.
 /** @import { UsageRow, UsageTotal } from "../../types/page.d.ts" */
+import { t } from "../../app/translation.js";
 
 const MOST_DAYS = 400; // drawn; older ones are in the table
 const MOST_MODELS = 6; // told apart in a chart
@@ -41,7 +42,7 @@ function groupSmallModels(models) {
   if (models.length <= MOST_MODELS) return models;
   const rest = models.slice(MOST_MODELS - 1);
   const value = rest.reduce((so, one) => so + one.value, 0);
-  return [...models.slice(0, MOST_MODELS - 1), { name: "others", value }];
+  return [...models.slice(0, MOST_MODELS - 1), { name: t("others"), value }];
 }
 
 /**
@@ -102,5 +103,5 @@ export function byName(rows, name) {
 
 /** @param {UsageRow} row */
 export function nameOf(row) {
-  return row.model ? `${row.provider}:${row.model}` : row.provider || "unknown";
+  return row.model ? `${row.provider}:${row.model}` : row.provider || t("unknown");
 }

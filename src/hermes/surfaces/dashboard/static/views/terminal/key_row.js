@@ -3,21 +3,22 @@
 
 import { Icon } from "../../app/parts/basics.js";
 import { toast } from "../../app/parts/toast.js";
+import { t } from "../../app/translation.js";
 import { html, useStore } from "../../app/ui.js";
 
 // What is on the key, what it types, and its name where the face doesn't say it. Ctrl types nothing by itself.
 const KEYS = [
   ["Esc", "\x1b"],
   ["Tab", "\t"],
-  ["ctrl"],
-  ["left", "\x1b[D", "Arrow left"],
-  ["up", "\x1b[A", "Arrow up"],
-  ["down", "\x1b[B", "Arrow down"],
-  ["right", "\x1b[C", "Arrow right"],
-  ["|", "|", "Pipe"],
-  ["/", "/", "Slash"],
-  ["-", "-", "Dash"],
-  ["~", "~", "Tilde"],
+  ["Ctrl"],
+  ["left", "\x1b[D", t("Arrow left")],
+  ["up", "\x1b[A", t("Arrow up")],
+  ["down", "\x1b[B", t("Arrow down")],
+  ["right", "\x1b[C", t("Arrow right")],
+  ["|", "|", t("Pipe")],
+  ["/", "/", t("Slash")],
+  ["-", "-", t("Dash")],
+  ["~", "~", t("Tilde")],
 ];
 const ARROWS = new Set(["left", "up", "down", "right"]);
 
@@ -30,14 +31,15 @@ export function KeyRow({ screen }) {
     try {
       screen.paste(await navigator.clipboard.readText());
     } catch {
-      toast("The browser did not allow pasting. Press and hold on the terminal instead.", "bad");
+      const why = t("The browser did not allow pasting. Press and hold on the terminal instead.");
+      toast(why, "bad");
     }
   };
   /** @param {string[]} key */
   const key = ([face, text, name]) => {
-    if (face === "ctrl") {
+    if (face === "Ctrl") {
       const onClick = () => screen.ctrl.set(!ctrl);
-      return html`<button key="ctrl" type="button" aria-pressed=${String(ctrl)} onClick=${onClick}>Ctrl</button>`;
+      return html`<button key="ctrl" type="button" aria-pressed=${String(ctrl)} onClick=${onClick}>${face}</button>`;
     }
     return html`
       <button key=${face} type="button" aria-label=${name} onClick=${() => screen.type(text)}>
@@ -46,9 +48,9 @@ export function KeyRow({ screen }) {
     `;
   };
   return html`
-    <div class="terminal-keys" role="toolbar" aria-label="Keys" onPointerDown=${stay} onMouseDown=${stay}>
+    <div class="terminal-keys" role="toolbar" aria-label=${t("Keys")} onPointerDown=${stay} onMouseDown=${stay}>
       ${KEYS.map(key)}
-      <button type="button" onClick=${paste}>Paste</button>
+      <button type="button" onClick=${paste}>${t("Paste")}</button>
     </div>
   `;
 }

@@ -1,6 +1,7 @@
 // Options of all terminals: the font size, screen reader mode; and the keys to know.
 import { Button } from "../../app/parts/basics.js";
 import { Dialog } from "../../app/parts/dialog.js";
+import { t } from "../../app/translation.js";
 import { html, kept, useStore } from "../../app/ui.js";
 import { fontSize, screenReader } from "./screen.js";
 
@@ -11,22 +12,22 @@ const LARGEST = 28;
 export function Options({ onClose }) {
   const aloud = useStore(screenReader);
   return html`
-    <${Dialog} title="Terminal options" onClose=${onClose}>
+    <${Dialog} title=${t("Terminal options")} onClose=${onClose}>
       <div class="stack">
         <${FontSize} />
         <label class="row">
-          <span class="spring">Screen reader mode: read the output aloud</span>
+          <span class="spring">${t("Screen reader mode: read the output aloud")}</span>
           <input type="checkbox" checked=${aloud} onChange=${speak} />
         </label>
         <dl class="facts">
-          <dt>Copy</dt>
-          <dd>Ctrl Shift C, or ⌘ C</dd>
-          <dt>Paste</dt>
-          <dd>Ctrl Shift V, or ⌘ V</dd>
-          <dt>Leave the terminal</dt>
-          <dd>Ctrl Shift X. Then the arrow keys switch tabs, and Delete ends a terminal.</dd>
-          <dt>Open a link</dt>
-          <dd>Ctrl or ⌘ and click</dd>
+          <dt>${t("Copy")}</dt>
+          <dd>${t("Ctrl Shift C, or ⌘ C")}</dd>
+          <dt>${t("Paste")}</dt>
+          <dd>${t("Ctrl Shift V, or ⌘ V")}</dd>
+          <dt>${t("Leave the terminal")}</dt>
+          <dd>${t("Ctrl Shift X. Then the arrow keys switch tabs, and Delete ends a terminal.")}</dd>
+          <dt>${t("Open a link")}</dt>
+          <dd>${t("Ctrl or ⌘ and click")}</dd>
         </dl>
       </div>
     <//>
@@ -39,10 +40,10 @@ function FontSize() {
   const larger = () => scale(1);
   return html`
     <div class="row">
-      <span class="spring" id="letters-label">Font size</span>
-      <${Button} icon="minus" label="Smaller font" disabled=${size <= SMALLEST_PX} onClick=${smaller} />
+      <span class="spring" id="letters-label">${t("Font size")}</span>
+      <${Button} icon="minus" label=${t("Smaller font")} disabled=${size <= SMALLEST_PX} onClick=${smaller} />
       <output aria-labelledby="letters-label">${size}</output>
-      <${Button} icon="plus" label="Larger font" disabled=${size >= LARGEST} onClick=${larger} />
+      <${Button} icon="plus" label=${t("Larger font")} disabled=${size >= LARGEST} onClick=${larger} />
     </div>
   `;
 }

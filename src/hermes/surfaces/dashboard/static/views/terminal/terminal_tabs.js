@@ -4,6 +4,7 @@
 import { useKeys } from "../../app/keys.js";
 import { Button, Icon } from "../../app/parts/basics.js";
 import { navigate, pathTo } from "../../app/router.js";
+import { t } from "../../app/translation.js";
 import { html, kept, useEffect, useElement, useState, useStore } from "../../app/ui.js";
 import { KeyRow } from "./key_row.js";
 import { Options, speak } from "./options.js";
@@ -19,7 +20,7 @@ import { screenOf } from "./screens.js";
  */
 
 /** @type {Record<string, string>} */
-const NAMES = { hermes: "Hermes", shell: "Shell" };
+const NAMES = { hermes: "Hermes", shell: t("Shell") };
 
 /** @param {TerminalTabsProps} props */
 export function TerminalTabs({ list, current, open, end }) {
@@ -33,14 +34,14 @@ export function TerminalTabs({ list, current, open, end }) {
   }, [current.id]);
   useTerminalKeys({ openHermes, openShell, endCurrent });
   return html`
-    <section class="terminals" aria-label="Terminals">
+    <section class="terminals" aria-label=${t("Terminals")}>
       <header class="terminal-head">
-        <h1 class="unseen">Terminal</h1>
+        <h1 class="unseen">${t("Terminal")}</h1>
         <${TabList} list=${list} current=${current} end=${end} />
-        <${Button} icon="plus" title="A new terminal that runs Hermes" onClick=${openHermes}>Hermes<//>
-        <${Button} icon="plus" title="A new terminal with a shell" onClick=${openShell}>Shell<//>
-        <${Button} kind="quiet" icon="settings" label="Options" onClick=${() => setOptions(true)} />
-        <${Button} kind="quiet" icon="close" label="End this terminal" onClick=${endCurrent} />
+        <${Button} icon="plus" title=${t("A new terminal that runs Hermes")} onClick=${openHermes}>${NAMES.hermes}<//>
+        <${Button} icon="plus" title=${t("A new terminal with a shell")} onClick=${openShell}>${NAMES.shell}<//>
+        <${Button} kind="quiet" icon="settings" label=${t("Options")} onClick=${() => setOptions(true)} />
+        <${Button} kind="quiet" icon="close" label=${t("End this terminal")} onClick=${endCurrent} />
       </header>
       <${TerminalScreen} key=${current.id} screen=${screen} onAgain=${() => open(current.command)}
         onClose=${endCurrent} />
@@ -52,14 +53,14 @@ export function TerminalTabs({ list, current, open, end }) {
 /** @param {{ openHermes: () => void, openShell: () => void, endCurrent: () => void }} actions */
 function useTerminalKeys({ openHermes, openShell, endCurrent }) {
   const aloud = useStore(screenReader);
-  const speaking = aloud ? "Turn screen reader mode off" : "Turn screen reader mode on";
-  const group = "Terminal";
+  const speaking = aloud ? t("Turn screen reader mode off") : t("Turn screen reader mode on");
+  const group = t("Terminal");
   useKeys([
-    { label: "New Hermes terminal", group, icon: "plus", run: openHermes },
-    { label: "New shell", group, icon: "plus", run: openShell },
-    { label: "End this terminal", group, icon: "close", run: endCurrent },
+    { label: t("New Hermes terminal"), group, icon: "plus", run: openHermes },
+    { label: t("New shell"), group, icon: "plus", run: openShell },
+    { label: t("End this terminal"), group, icon: "close", run: endCurrent },
     { label: speaking, group, icon: "bell", run: speak },
-    { keys: "Mod+Shift+x", label: "Leave the terminal", group, hidden: true, run: () => false },
+    { keys: "Mod+Shift+x", label: t("Leave the terminal"), group, hidden: true, run: () => false },
   ]);
 }
 
@@ -81,7 +82,7 @@ function TabList({ list, current, end }) {
     /** @type {HTMLElement} */ (box.current.children[next]).focus();
   };
   return html`
-    <div ref=${box} class="terminal-tabs" role="tablist" aria-label="Open terminals" onKeyDown=${press}>
+    <div ref=${box} class="terminal-tabs" role="tablist" aria-label=${t("Open terminals")} onKeyDown=${press}>
       ${list.map(
         (info, index) => html`
         <${Tab} key=${info.id} info=${info} number=${index + 1} chosen=${info === current} />
@@ -105,7 +106,7 @@ function Tab({ info, number, chosen }) {
       aria-selected=${String(chosen)}
       aria-controls="terminal-panel"
       tabindex=${chosen ? 0 : -1}
-      title=${`${name}, in ${info.cwd}`}
+      title=${t("{name}, in {folder}", { name, folder: info.cwd })}
       onClick=${() => show(info)}
     >
       <${Icon} name=${info.command === "hermes" ? "chat" : "terminal"} size=${16} />
@@ -128,7 +129,8 @@ function TerminalScreen({ screen, onAgain, onClose }) {
     return () => screen.unmount();
   }, [screen]);
   return html`
-    <div id="terminal-panel" class="terminal-panel" role="tabpanel" aria-label="Terminal. Ctrl Shift X leaves it.">
+    <div id="terminal-panel" class="terminal-panel" role="tabpanel"
+      aria-label=${t("Terminal. Ctrl Shift X leaves it.")}>
       <${Note} screen=${screen} onAgain=${onAgain} onClose=${onClose} />
       <div ref=${place} class="terminal-place" />
       <${KeyRow} screen=${screen} />
@@ -144,25 +146,27 @@ function Note({ screen, onAgain, onClose }) {
   const state = useStore(screen.state);
   const ended = useStore(screen.ended);
   const ways = html`
-    <${Button} onClick=${onAgain}>Start another<//>
-    <${Button} kind="quiet" onClick=${onClose}>Close<//>
+    <${Button} onClick=${onAgain}>${t("Start another")}<//>
+    <${Button} kind="quiet" onClick=${onClose}>${t("Close")}<//>
   `;
   if (state === "waiting") {
     return html`
       <p class="terminal-note warn" role="status">
         <span class="spinner" aria-hidden="true" />
-        Connection lost. The program keeps running. Reconnecting …
+        ${t("Connection lost. The program keeps running. Reconnecting …")}
       </p>
     `;
   }
   if (state === "ended") {
-    const how = ended?.code ? ` with exit code ${ended.code}` : "";
-    return html`<p class="terminal-note" role="status">The program has ended${how}.${ways}</p>`;
+    const how = ended?.code
+      ? t("The program has ended with exit code {code}.", { code: ended.code })
+      : t("The program has ended.");
+    return html`<p class="terminal-note" role="status">${how}${ways}</p>`;
   }
   if (state === "gone") {
     return html`
       <p class="terminal-note warn" role="status">
-        This terminal is gone: the dashboard was restarted, or no page showed it for half an hour.
+        ${t("This terminal is gone: the dashboard was restarted, or no page showed it for half an hour.")}
         ${ways}
       </p>
     `;

@@ -1,0 +1,171 @@
+"""The machines that share a store: which of them run jobs and turns now, and what waits for one that does not.
+
+A process that lives long holds a role named after its machine and what it does (`Presence`). When its machine is gone,
+nobody holds the role any more, and the row says until when somebody did.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import msgspec
+
+from hermes.app.goals.waking import WAITING_ROLE
+from hermes.app.turn_placement import WORKER_ROLE
+from hermes.errors import SessionNotFound
+from hermes.store.leases import LEASE_TTL_S
+
+if TYPE_CHECKING:
+    from hermes.app.app import App
+    from hermes.schema.schedules import Instant
+    from hermes.store.role_leases import HeldRole
+
+MACHINE_ROLE = "machine/"
+"""What the names of the roles of machines begin with."""
+JOB_SURFACES = frozenset(("gateway", "worker", "cron"))
+"""What runs jobs, unless `schedules.enabled` is off."""
+_MAX_LISTED = 100
+
+WaitingKind: TypeAlias = Literal["job", "session", "goal", "card"]
+
+
+def machine_role(surface: str, place: str) -> str:
+    """The role of a process of a kind on a machine."""
+    return f"{MACHINE_ROLE}{surface}/{place}"
+
+
+class WaitingWork(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that only one machine can do, while that machine does not."""
+
+    kind: WaitingKind
+    id: str
+    name: str
+    place: str
+    since: float
+    """Since when it waits (unix seconds)."""
+    seen: float
+    """When the machine was last heard from; 0 if it is not known."""
+    is_draining: bool
+    """Whether the machine finishes what runs there, and begins nothing new."""
+
+
+class Machines(msgspec.Struct, frozen=True):
+    """What runs on each machine at one moment."""
+
+    surfaces: Mapping[str, frozenset[str]]
+    """What lives on a machine, such as `gateway`."""
+    with_jobs: frozenset[str]
+    """Where due jobs are run."""
+    seen: Mapping[str, float]
+    draining: frozenset[str]
+
+    def runs_jobs(self, place: str) -> bool:
+        """Whether a job of that machine is run when it is due."""
+        return place in self.with_jobs
+
+    def runs_turns(self, place: str) -> bool:
+        """Whether a worker takes sessions of that machine; with an empty name, sessions of none."""
+        if place:
+            return "worker" in self.surfaces.get(place, frozenset())
+        return any("worker" in found for found in self.surfaces.values())
+
+    def waiting(
+        self, kind: WaitingKind, name: tuple[str, str], place: str, since: float
+    ) -> WaitingWork:
+        """Something that waits for a machine; `name` is its id and what people call it."""
+        return WaitingWork(
+            kind=kind,
+            id=name[0],
+            name=name[1],
+            place=place,
+            since=since,
+            seen=self.seen.get(place, 0.0),
+            is_draining=place in self.draining,
+        )
+
+
+def read_machines(app: "App") -> Machines:
+    """Reads what runs where now."""
+    surfaces: dict[str, set[str]] = {}
+    seen: dict[str, float] = {}
+    with_jobs: set[str] = set()
+    for role, is_held in app.store.roles.known(MACHINE_ROLE):
+        surface, _, place = role.name.removeprefix(MACHINE_ROLE).partition("/")
+        seen[place] = max(seen.get(place, 0.0), _last_seen(role))
+        if is_held:
+            surfaces.setdefault(place, set()).add(surface)
+            if role.facts.get("jobs"):
+                with_jobs.add(place)
+    draining = {
+        str(one.facts.get("place", ""))
+        for one in app.store.roles.held(WORKER_ROLE)
+        if one.facts.get("draining")
+    }
+    live = {place: frozenset(found) for place, found in surfaces.items()}
+    return Machines(live, frozenset(with_jobs), seen, frozenset(draining))
+
+
+def _last_seen(role: "HeldRole") -> float:
+    """When the holder of a role was last heard from: at its last renewal, or when it gave the role back."""
+    if role.owner:
+        return role.expires - LEASE_TTL_S
+    seen = role.facts.get("seen", 0.0)
+    return float(seen) if isinstance(seen, int | float) else 0.0
+
+
+def find_waiting(app: "App") -> tuple[WaitingWork, ...]:
+    """Everything that waits for a machine that is gone or draining; what has waited longest comes first."""
+    if not app.settings.store.url or not app.has_log:
+        return ()
+    machines = read_machines(app)
+    found = [
+        *_waiting_jobs(app, machines, app.store.schedules.due(app.clock.now())),
+        *_waiting_sessions(app, machines),
+        *_waiting_goals(app, machines),
+    ]
+    return tuple(sorted(found, key=lambda one: one.since))
+
+
+def waiting_jobs(app: "App") -> dict[str, WaitingWork]:
+    """The jobs that wait for a machine, by their ids."""
+    if not app.settings.store.url or not app.has_log:
+        return {}
+    due = app.store.schedules.due(app.clock.now())
+    if not due:
+        return {}
+    return {one.id: one for one in _waiting_jobs(app, read_machines(app), due)}
+
+
+def _waiting_jobs(
+    app: "App", machines: Machines, due: "Iterable[Instant]"
+) -> Iterable[WaitingWork]:
+    jobs = {job.id: job for job in app.store.schedules.jobs()}
+    told: set[str] = set()
+    for instant in due:
+        job = jobs.get(instant.job)
+        if job is None or not job.place or job.id in told:
+            continue
+        told.add(job.id)
+        if not machines.runs_jobs(job.place):
+            name = (job.id, job.name)
+            yield machines.waiting("job", name, job.place, instant.starts)
+
+
+def _waiting_sessions(app: "App", machines: Machines) -> Iterable[WaitingWork]:
+    for one in app.store.work.untaken(limit=_MAX_LISTED):
+        if not machines.runs_turns(one.place):
+            title = app.store.sessions.title(one.session)
+            name = (one.session, title or one.session)
+            yield machines.waiting("session", name, one.place, one.offered)
+
+
+def _waiting_goals(app: "App", machines: Machines) -> Iterable[WaitingWork]:
+    for role in app.store.roles.abandoned(WAITING_ROLE)[:_MAX_LISTED]:
+        session = role.name.removeprefix(WAITING_ROLE)
+        try:
+            place = app.store.sessions.origin(session).place
+        except SessionNotFound:
+            continue  # whoever looks for goals next forgets it
+        if place and not machines.surfaces.get(place):
+            title = app.store.sessions.title(session)
+            since = _last_seen(role) or role.since
+            yield machines.waiting("goal", (session, title or session), place, since)
