@@ -1057,6 +1057,39 @@ async def test_a_turn_that_is_held_leaves_the_next_words_waiting(
         )
 
 
+async def test_a_session_is_busy_during_its_turn_and_not_once_the_end_is_shown(
+    tmp_path: Path,
+) -> None:
+    async with desktop(tmp_path, ScriptedModel(WAIT, "done")) as desk:
+        session = desk.begin()
+        ended = _on(desk.bus, "agent.turn.ended")
+        await desk.service.submit(session, "one")
+        await desk.tool.running.wait()
+        assert await desk.service.is_busy(session)
+        desk.tool.go.set()
+        await ended
+        assert desk.service.works_on(session)  # not released yet
+        assert not await desk.service.is_busy(session)
+        assert not desk.service.works_on(session)
+
+
+async def test_a_session_that_another_process_is_about_to_release_is_not_busy(
+    tmp_path: Path,
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("unused")) as desk:
+        session = desk.begin()
+        leases = desk.app.store.leases
+        lease = leases.take(session).result()
+        looking = asyncio.ensure_future(desk.service.is_busy(session))
+        await asyncio.sleep(0)
+        leases.give_back(lease).result()
+        assert not await looking
+        lease = leases.take(session).result()
+        desk.app.record(session, UserMessage(text="go"), TurnStarted(inputs=(2,)))
+        assert await desk.service.is_busy(session)
+        leases.give_back(lease).result()
+
+
 async def test_a_title_of_the_user_is_kept(tmp_path: Path) -> None:
     async with desktop(tmp_path, ScriptedModel(WAIT, "done")) as desk:
         session = desk.begin()

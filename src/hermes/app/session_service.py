@@ -38,6 +38,8 @@ log = logging.getLogger("hermes.app")
 _MAX_IDLE_RUNNERS = 256  # kept to say how their last turn ended
 _ASK_AGAIN_TIMEOUT_S = 20.0  # for a turn to reach a question that was asked before
 _TURN_STOP_TIMEOUT_S = 5.0  # for a turn to end in order
+_RELEASE_TIMEOUT_S = 5.0  # for a session to be released once its turn has ended
+_LOOK_FOR_RELEASE_S = 0.02  # between looks whether a session was released
 _LOOK_AFTER_ANSWER_S = 0.1  # between looks whether an answer reached its turn
 _MAX_LOOKS_AFTER_ANSWER = 50
 
@@ -362,6 +364,34 @@ class SessionService:
     def works_on(self, session: str) -> bool:
         """Whether this process works on the session."""
         return session in self._tasks
+
+    async def is_busy(self, session: str) -> bool:
+        """Returns whether a turn must be stopped before the session can be changed.
+
+        The end of a turn is shown before its runner has released the session; the release is waited for.
+        """
+        if not await self._is_held(session):
+            return False
+        if await asyncio.to_thread(self._has_work, session):
+            return True
+        try:
+            async with asyncio.timeout(_RELEASE_TIMEOUT_S):
+                while await self._is_held(session):
+                    await asyncio.sleep(_LOOK_FOR_RELEASE_S)
+        except TimeoutError:
+            return True
+        return False
+
+    async def _is_held(self, session: str) -> bool:
+        if self.works_on(session):
+            return True
+        holder = await asyncio.to_thread(self._app.store.leases.holder, session)
+        return holder is not None
+
+    def _has_work(self, session: str) -> bool:
+        if self._app.store.log.has_open_turn(session):
+            return True
+        return bool(read_history(self._app.store, session).waiting)
 
     @property
     def working(self) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ class SessionChat:
         return (("in a terminal", f"hermes --resume {self.session}"),)
 
     async def require_idle(self) -> None:
-        if self.agent.service.works_on(self.session):
+        if await self.agent.service.is_busy(self.session):
             raise SessionBusy(t("Hermes is working."), hint=t("Stop it first."))
 
     async def begin(self) -> str:

@@ -241,7 +241,7 @@ class AppChat:
         )
 
     async def require_idle(self) -> None:
-        if self._is_running:
+        if await self.commands.agent.service.is_busy(self.session):
             raise SessionBusy(
                 t("Hermes is working."), hint=t("Stop it first with /stop.")
             )
