@@ -376,7 +376,7 @@ class SessionService:
             return True
         try:
             async with asyncio.timeout(_RELEASE_TIMEOUT_S):
-                while await self._is_held(session):
+                while await self._is_held(session):  # noqa: ASYNC110 - another process has no event to set
                     await asyncio.sleep(_LOOK_FOR_RELEASE_S)
         except TimeoutError:
             return True
