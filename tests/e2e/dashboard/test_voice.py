@@ -170,7 +170,9 @@ async def test_a_recording_can_be_left_out_of_the_message(
     await talking.get_by_role("button", name="Remove Recording").click()
     await box(talking).press("Enter")
     await expect(talking.get_by_text("noted again", exact=True)).to_be_visible()
-    await expect(talking.get_by_role("button", name="Play the recording")).to_have_count(0)
+    await expect(
+        talking.get_by_role("button", name="Play the recording")
+    ).to_have_count(0)
 
 
 async def test_a_recording_that_is_attached_becomes_its_words(talking: Page) -> None:

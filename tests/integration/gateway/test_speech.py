@@ -50,7 +50,8 @@ async def test_a_voice_note_is_transcribed(tmp_path: Path) -> None:
             said = harness.app.store.log.messages(harness.session)[0]
             assert said.text == "[voice note] buy some milk"
             assert isinstance(said, UserMessage)
-            assert Path(said.recordings[0]).read_bytes() == b"OggS-a-voice"
+            original = await asyncio.to_thread(Path(said.recordings[0]).read_bytes)
+            assert original == b"OggS-a-voice"
     assert speech.requests[0].file == b"OggS-a-voice"
 
 
