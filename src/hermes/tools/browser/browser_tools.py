@@ -73,7 +73,7 @@ def _about_step(owner: "BrowserTools", arguments: Mapping[str, Any]) -> str:
 class BrowserTools:
     """The tools of one session and its browser. Whoever made it calls `close` at the session's end."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a session gives
         self,
         settings: BrowserSettings,
         web: WebSettings,

@@ -27,7 +27,7 @@ __all__ = ["WebTools", "web_tools"]
 class WebTools:
     """The two tools, and what they need."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a session gives
         self,
         settings: WebSettings,
         secrets: Secrets,
@@ -35,6 +35,7 @@ class WebTools:
         environment: Mapping[str, str],
         resolver: "Resolver | None" = None,
         digest: "Digest | None" = None,
+        *,
         rule: "HostRule | None" = None,
     ) -> None:
         self._settings = settings
