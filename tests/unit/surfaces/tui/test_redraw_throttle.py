@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
+from hermes.surfaces.tui.frame_output import RedrawThrottle
 from hermes.testing.clock import FakeClock
 
 
