@@ -62,9 +62,9 @@ from hermes.surfaces.acp.editor_commands import (
     expanded,
     run_command,
 )
-from hermes.surfaces.acp.past import past_updates
 from hermes.surfaces.acp.prompt_turn import PromptTurn
 from hermes.surfaces.acp.questions import EditorQuestions
+from hermes.surfaces.acp.updates import past_updates
 
 _MODES = {
     "ask": ("Ask", "Ask before edits and commands that need approval"),
