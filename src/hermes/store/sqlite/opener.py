@@ -1,6 +1,7 @@
 """Opens `state.db`: creates, migrates or rebuilds it as needed, or says why it cannot."""
 
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,7 +23,6 @@ from hermes.store.sqlite.database_file import (
     inspect,
     migrate,
 )
-from hermes.store.sqlite.file_watch import FileWatch
 from hermes.store.sqlite.integrity_check import check
 from hermes.store.sqlite.lock import DatabaseLock, noted_sound
 from hermes.store.sqlite.message_search import MessageSearch, index_step
@@ -43,6 +43,51 @@ t = translator(__name__)
 
 _EXCLUSIVE_LOCK_TIMEOUT_S = 10.0  # for other processes to close the database
 _MAX_OPEN_ATTEMPTS = 5
+_CLOCK_STEP_S = (
+    1.0  # for which a file counts as just changed: its clock has large steps
+)
+
+
+class FileWatch:
+    """Watches the database's files. Most looks only compare their times and sizes."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._stamp: tuple[int, ...] = ()
+
+    async def wait(self, timeout_s: float) -> None:
+        """Waits for the whole time: files don't tell when they change."""
+        import asyncio  # a command that only reads the log never needs it
+
+        await asyncio.sleep(timeout_s)
+
+    def changed(self) -> bool:
+        """Returns whether somebody may have written since the last call."""
+        stamp, newest = _stamp(self._state)
+        changed = stamp != self._stamp or time.time() - newest < _CLOCK_STEP_S
+        self._stamp = stamp
+        return changed
+
+    def forget(self) -> None:
+        """Makes the next look find a change: what changed was not read."""
+        self._stamp = ()
+
+    def close(self) -> None:
+        """Does nothing: there is nothing to end."""
+
+
+def _stamp(state: Path) -> tuple[tuple[int, ...], float]:
+    """Times and sizes of the database's files, and the newest of the times."""
+    stamp: list[int] = []
+    newest = 0.0
+    for path in (state, state.with_name(state.name + "-wal")):
+        try:
+            info = path.stat()
+        except FileNotFoundError:  # there is no write-ahead log while nobody writes
+            continue
+        stamp += [info.st_mtime_ns, info.st_size]
+        newest = max(newest, info.st_mtime)
+    return tuple(stamp), newest
 
 
 class SqliteStore(Store):
