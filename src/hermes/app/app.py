@@ -31,9 +31,9 @@ from hermes.schema.events import (
 )
 from hermes.settings import Home, Secrets, Settings
 from hermes.store import Store, exists, open_configured
-from hermes.store.json_snapshots import event_document, write_snapshot
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
+from hermes.store.session_export import event_document, write_snapshot
 from hermes.text.translation import translator
 
 if TYPE_CHECKING:
