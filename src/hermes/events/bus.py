@@ -467,3 +467,11 @@ def _check(what: str, value: object) -> None:
         ) from None
     if not value:
         raise ValueError(f"a {what} can't be empty") from None
+
+
+_bus = Bus()
+
+
+def default_bus() -> Bus:
+    """Returns the bus of this process, behind `hermes_events`. Constructors are given their bus; only facades use this one."""
+    return _bus
