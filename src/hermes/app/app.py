@@ -218,7 +218,7 @@ class App:
         if not bus.heard(row.type):
             return
         if foreign:
-            from hermes.events.origin import relay
+            from hermes.events.envelope import relay
 
             relay(bus.publish, row.type, self.envelope(row))
         else:

@@ -20,7 +20,7 @@ from hermes.bridge.bridge import Bridge
 from hermes.bridge.outbox import Outbox
 from hermes.bridge.websocket import Target, is_private
 from hermes.events import Bus
-from hermes.events.origin import relay
+from hermes.events.envelope import relay
 from hermes.primitives.backoff import Backoff
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.load import event_target
