@@ -12,8 +12,7 @@ from hermes.learning.change import (
     SkillChange,
     SkillFileChange,
 )
-from hermes.learning.curator import unused
-from hermes.learning.learning_service import LearningService
+from hermes.learning.learning_service import LearningService, unused
 from hermes.testing.clock import FakeClock
 
 MODEL = Provenance("model", "session-1", "turn-1")
