@@ -12,7 +12,7 @@ from hermes.errors import StoreBusy, StoreDamaged, StoreError
 from hermes.primitives.files import make_private
 from hermes.store.leases import Lease
 from hermes.store.session_log import SessionLog
-from hermes.store.sqlite.connection import log, suspect, suspicion
+from hermes.store.sqlite.connection import has_wal, log, suspect, suspicion
 from hermes.store.sqlite.database import Database
 from hermes.store.sqlite.database_file import (
     DatabaseFinding,
@@ -26,7 +26,6 @@ from hermes.store.sqlite.database_file import (
 from hermes.store.sqlite.integrity_check import check
 from hermes.store.sqlite.lock import DatabaseLock, noted_sound
 from hermes.store.sqlite.message_search import MessageSearch, index_step
-from hermes.store.sqlite.readonly import ReadableCopy, needs_copy
 from hermes.store.sqlite.recovery import (
     Incomplete,
     Recovery,
@@ -46,6 +45,38 @@ _MAX_OPEN_ATTEMPTS = 5
 _CLOCK_STEP_S = (
     1.0  # for which a file counts as just changed: its clock has large steps
 )
+
+
+def needs_copy(path: Path) -> bool:
+    """Returns whether SQLite can't read this database in place, although all its bytes can be read."""
+    return has_wal(path) and not companions(path)[2].exists()
+
+
+class ReadableCopy:
+    """A temporary copy for reading."""
+
+    def __init__(self, path: Path) -> None:
+        import shutil  # here, because hardly any database is read like this
+        import tempfile
+
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix="hermes-")
+            self.path = Path(self._folder.name) / path.name
+            for source, target in zip(
+                companions(path)[:2], companions(self.path), strict=False
+            ):
+                shutil.copyfile(source, target)
+        except OSError as error:
+            hint = "Nothing was changed. Copy the folder to a place you can write to, and set HERMES_HOME to it."
+            reason = f"its folder is read-only, and no readable copy could be made ({error.strerror})"
+            raise StoreError(
+                t.later("cannot open {path}: {reason}", path=path, reason=reason),
+                hint=hint,
+            ) from error
+
+    def close(self) -> None:
+        """Removes the copy."""
+        self._folder.cleanup()
 
 
 class FileWatch:
