@@ -22,7 +22,7 @@ from hermes.media.picture_folder import PictureFolder
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Secrets
 from hermes.settings.load import environment
-from hermes.settings.sections import BrowserSettings, WebSettings
+from hermes.settings.tools import BrowserSettings, WebSettings
 from hermes.tools.browser.browser_tools import BrowserTools
 from hermes.tools.browser.executable import find_browser
 from hermes.tools.process.long_output import OutputFolder

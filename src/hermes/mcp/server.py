@@ -27,7 +27,7 @@ from hermes.mcp.tool_pins import PinnedTools
 from hermes.primitives.backoff import delay_s
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.tool_spec import ToolResult
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 from hermes.text.translation import translator
 
 t = translator(__name__)

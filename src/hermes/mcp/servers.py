@@ -22,7 +22,7 @@ from hermes.mcp.server_config import ServerContext, ServerReports, ServerStatus
 from hermes.mcp.server_prompts import PromptDefinition
 from hermes.schema.tool_spec import ToolResult, ToolSpec
 from hermes.settings import Home, Secrets
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 from hermes.text.translation import translator
 
 t = translator(__name__)

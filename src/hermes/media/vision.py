@@ -19,7 +19,7 @@ from hermes.media.picture_folder import KeptPicture, PictureFolder, read_picture
 from hermes.schema.messages import Image
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import WebSettings
+from hermes.settings.tools import WebSettings
 from hermes.text.translation import translator
 from hermes.tools.tool import judged, tool
 

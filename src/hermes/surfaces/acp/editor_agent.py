@@ -54,7 +54,7 @@ from hermes.providers.local_model import require_weights
 from hermes.schema.events import SessionCreated
 from hermes.settings import Home, Secrets
 from hermes.settings.load import load, load_secrets
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 from hermes.surfaces.acp.content import PromptContent
 from hermes.surfaces.acp.editor_buffers import EditorBuffers
 from hermes.surfaces.acp.editor_commands import (
