@@ -284,3 +284,24 @@ class CompressionSettings(Section, frozen=True):
             description="Plugin context engine that compresses the conversation. If empty, Hermes writes a summary.",
         ),
     ] = ""
+
+
+class SignInSettings(Section, frozen=True):
+    """How to sign in with one provider. Everything empty is as usual."""
+
+    client_id: Annotated[
+        str,
+        Meta(
+            max_length=200,
+            description="The OAuth client to sign in as, if you have registered one of your own.",
+        ),
+    ] = ""
+    issuer: Annotated[
+        str,
+        Meta(
+            description="Address of the identity provider, such as `https://auth.example.org`."
+        ),
+    ] = ""
+    base_url: Annotated[
+        str, Meta(description="Address of the service that the sign-in is good for.")
+    ] = ""

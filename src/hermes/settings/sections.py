@@ -26,9 +26,9 @@ from hermes.settings.models import (
     CustomProvider,
     LocalModelSettings,
     ModelSettings,
+    SignInSettings,
 )
 from hermes.settings.section import AMOUNT, Section
-from hermes.settings.sign_ins import SignInSettings
 from hermes.settings.tools import (
     ApprovalSettings,
     BrowserSettings,
