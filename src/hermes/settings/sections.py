@@ -16,7 +16,6 @@ from msgspec import Meta
 from hermes.settings.boards import BoardSettings
 from hermes.settings.gateway import ApiSettings, GatewaySettings, ScheduleSettings
 from hermes.settings.goals import GoalSettings
-from hermes.settings.language_servers import LanguageServerSettings
 from hermes.settings.mcp import McpServerSettings, McpSettings
 from hermes.settings.media import MediaSettings
 from hermes.settings.models import (
@@ -32,6 +31,7 @@ from hermes.settings.section import AMOUNT, Section
 from hermes.settings.tools import (
     ApprovalSettings,
     BrowserSettings,
+    LanguageServerSettings,
     SandboxSettings,
     ToolSettings,
     WebSettings,

@@ -1,4 +1,4 @@
-"""Settings of tools: approvals, the sandbox, the web, the browser."""
+"""Settings of tools: approvals, the sandbox, the web, the browser, language servers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from hermes.settings.section import Section
+
+_ABOUT = "empty for one that is on your PATH, `off` for none."
 
 
 class ApprovalSettings(Section, frozen=True):
@@ -121,3 +123,23 @@ class SandboxSettings(Section, frozen=True):
             " command to reach the whole machine."
         ),
     ] = True
+
+
+class LanguageServerSettings(Section, frozen=True):
+    """Language servers: after a turn that changed files, their errors in these files reach the model."""
+
+    python: Annotated[
+        str, Meta(description=f"The server for Python, as a command; {_ABOUT}")
+    ] = ""
+    go: Annotated[
+        str, Meta(description=f"The server for Go, as a command; {_ABOUT}")
+    ] = ""
+    rust: Annotated[
+        str, Meta(description=f"The server for Rust, as a command; {_ABOUT}")
+    ] = ""
+    typescript: Annotated[
+        str,
+        Meta(
+            description=f"The server for TypeScript and JavaScript, as a command; {_ABOUT}"
+        ),
+    ] = ""
