@@ -15,7 +15,6 @@ from msgspec import Meta
 
 from hermes.settings.boards import BoardSettings
 from hermes.settings.gateway import ApiSettings, GatewaySettings, ScheduleSettings
-from hermes.settings.goals import GoalSettings
 from hermes.settings.mcp import McpServerSettings, McpSettings
 from hermes.settings.media import MediaSettings
 from hermes.settings.models import (
@@ -37,6 +36,22 @@ from hermes.settings.tools import (
     WebSettings,
 )
 from hermes.settings.worktrees import WorktreeSettings
+
+
+class GoalSettings(Section, frozen=True):
+    """Limits of goals (`/goal`). One goal can have others: `turns:` and `budget:` lines."""
+
+    max_turns: Annotated[
+        int,
+        Meta(ge=1, le=10_000, description="Turns after which a goal pauses."),
+    ] = 20
+    budget: Annotated[
+        str,
+        Meta(
+            pattern=AMOUNT,
+            description="The most that a goal may use, such as `$2` or `500k tokens`; empty for no cap of its own.",
+        ),
+    ] = ""
 
 
 class SessionSettings(Section, frozen=True):
