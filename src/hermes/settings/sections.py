@@ -35,7 +35,17 @@ from hermes.settings.tools import (
     ToolSettings,
     WebSettings,
 )
-from hermes.settings.worktrees import WorktreeSettings
+
+
+class WorktreeSettings(Section, frozen=True):
+    """Copies of a repository to work in (`hermes --worktree`)."""
+
+    children: Annotated[
+        bool,
+        Meta(
+            description="Tell the model that a child agent can work in a worktree of its own."
+        ),
+    ] = False
 
 
 class GoalSettings(Section, frozen=True):
