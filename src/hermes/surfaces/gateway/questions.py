@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from hermes.commands.markdown import code_block
 from hermes.core.answers import approval_hash
 from hermes.schema.events import (
     ApprovalAnswered,
@@ -17,7 +18,6 @@ from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.adapter import Button, Outbound
 from hermes.surfaces.terminal.question_menu import OFFER_RULE_AFTER, is_rules_check
 from hermes.surfaces.terminal.text import cut, one_line
-from hermes.text.code_block import code_block
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
