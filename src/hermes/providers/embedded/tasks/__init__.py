@@ -1,7 +1,6 @@
 """The tasks of `hermes model test`: a fixed set in three kinds, run against any model in a throwaway folder."""
 
-from hermes.providers.embedded.tasks.answering import ANSWERING
-from hermes.providers.embedded.tasks.choosing import CHOOSING
+from hermes.providers.embedded.tasks.choosing import ANSWERING, CHOOSING
 from hermes.providers.embedded.tasks.finishing import FINISHING
 from hermes.providers.embedded.tasks.quick import QUICK
 from hermes.providers.embedded.tasks.run import (
