@@ -28,6 +28,9 @@ _OLD_NAMES = {
     ".xls": "Excel 97-2003",
     ".ppt": "PowerPoint 97-2003",
 }
+RECORDINGS = frozenset(
+    (".wav", ".mp3", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".flac", ".amr", ".weba")
+)
 
 
 def document_kind(name: str, start: bytes) -> DocumentKind | None:
@@ -65,3 +68,8 @@ def is_document(path: Path) -> bool:
     is_known = document_kind(path.name, start) is not None
     is_old = bool(old_office_format(path.name, start))
     return is_known or is_old or is_locked_office(path.name, start)
+
+
+def is_recording(name: str) -> bool:
+    """Whether a file is a recording, by its name."""
+    return name.lower().endswith(tuple(RECORDINGS))
