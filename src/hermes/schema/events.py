@@ -723,3 +723,16 @@ class Gap(Event, frozen=True, kw_only=True):
     policy: Annotated[
         str, Meta(description="`drop_oldest`, `drop_newest`, `close`, or `spool_full`.")
     ]
+
+
+class OwnCommandRan(Event, frozen=True, kw_only=True):
+    """The user ran a command in the chat. The model reads its output with the user's next message."""
+
+    topic: ClassVar[str] = "agent.command.ran"
+    sensitive: ClassVar[tuple[str, ...]] = ("command", "output")
+
+    command: Annotated[str, Meta(description="The command line.")]
+    output: Annotated[str, Meta(description="What it printed, or the end of it.")] = ""
+    code: Annotated[
+        int, Meta(description="Its exit code; negative for the signal that ended it.")
+    ] = 0
