@@ -19,6 +19,8 @@ Mode: TypeAlias = Literal["ask", "auto-edit", "plan", "full"]
 TurnEnd: TypeAlias = Literal[
     "done", "interrupted", "failed", "crashed", "refused", "budget"
 ]
+SpokenReplies: TypeAlias = Literal["off", "on", "tts"]
+"""Replies are never spoken, only to voice notes, or always."""
 
 
 class SessionCreated(Event, frozen=True, kw_only=True):
@@ -736,3 +738,14 @@ class OwnCommandRan(Event, frozen=True, kw_only=True):
     code: Annotated[
         int, Meta(description="Its exit code; negative for the signal that ended it.")
     ] = 0
+
+
+class SpokenRepliesSet(Event, frozen=True, kw_only=True):
+    """The user said whether the replies of a session are spoken (`/voice`)."""
+
+    topic: ClassVar[str] = "session.spoken_replies_set"
+
+    mode: Annotated[
+        SpokenReplies,
+        Meta(description="off: never; on: replies to voice notes; tts: all replies."),
+    ]
