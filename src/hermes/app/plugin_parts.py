@@ -20,7 +20,7 @@ from hermes.plugins.agent_plugins import (
     PluginTool,
     call_with_known,
 )
-from hermes.primitives.foreign_call import in_own_thread
+from hermes.primitives.threads import in_own_thread
 from hermes.schema.events import SessionCompacted
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished
 from hermes.schema.tool_spec import ToolResult, ToolSpec
