@@ -42,7 +42,7 @@ from hermes.surfaces.gateway.adapter import (
 )
 from hermes.surfaces.gateway.adapters.text_formats import styled_ranges
 from hermes.surfaces.gateway.missed_messages import StreamPosition
-from hermes.surfaces.gateway.question_reactions import QuestionReactions
+from hermes.surfaces.gateway.questions import QuestionReactions
 from hermes.surfaces.gateway.rest_client import FailedCall, RestClient
 
 _GROUP = "group."
