@@ -19,7 +19,6 @@ from hermes.commands.views import (
     Span,
     TableBlock,
 )
-from hermes.store.search import MessageHit
 from hermes.surfaces.terminal.style import Style, hanging
 from hermes.surfaces.terminal.text import (
     TextScreen,
@@ -36,6 +35,7 @@ from hermes.text.translation import translator
 if TYPE_CHECKING:
     from hermes.commands.events import ReplayedEvents
     from hermes.commands.sessions import SearchResults, SessionTranscript
+    from hermes.store.search import MessageHit
 
 t = translator(__name__)
 
@@ -267,7 +267,7 @@ def _stacked(table: TableBlock, screen: TextScreen) -> Iterator[str]:
 
 
 def hit_lines(
-    hits: list[MessageHit], query: str, screen: TextScreen, now: float
+    hits: "list[MessageHit]", query: str, screen: TextScreen, now: float
 ) -> Iterator[str]:
     """Yields the hits, grouped by session."""
     previous = ""
