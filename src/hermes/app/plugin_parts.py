@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from hermes.core.compaction import CompactionCut, NotCompacted, compacted_to
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import Tool, ToolContext
+from hermes.core.ports import Effect, Tool, ToolContext
 from hermes.errors import HermesError, ToolFailed
 from hermes.plugins.agent_plugins import (
     AgentPlugins,

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import ToolContext
+from hermes.core.ports import Effect, ToolContext
 from hermes.errors import SettingsError, ToolFailed
 from hermes.mcp.connection import load
 from hermes.mcp.definitions import Definition, Listing, is_server_name

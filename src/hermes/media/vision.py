@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import msgspec
 from msgspec import Meta
 
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import ToolContext
+from hermes.core.ports import Effect, ToolContext
 from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.picture_folder import KeptPicture, PictureFolder, read_picture
 from hermes.schema.messages import Image

@@ -15,8 +15,7 @@ import msgspec
 
 from hermes.app.deferred_tools.tool_index import ToolIndex
 from hermes.core.arguments import BadArguments, parse_arguments
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import ForwardedCall, Tool, ToolContext
+from hermes.core.ports import Effect, ForwardedCall, Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tool_spec import ToolResult, ToolSpec
 
