@@ -13,7 +13,7 @@ from hermes.learning.change import (
     SkillFileChange,
 )
 from hermes.learning.learning_service import LearningService, unused
-from hermes.testing.clock import FakeClock
+from hermes.testing.fixtures import FakeClock
 
 MODEL = Provenance("model", "session-1", "turn-1")
 

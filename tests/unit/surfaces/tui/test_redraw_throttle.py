@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.surfaces.tui.frame_output import RedrawThrottle
-from hermes.testing.clock import FakeClock
+from hermes.testing.fixtures import FakeClock
 
 
 @pytest.mark.parametrize(
