@@ -1,6 +1,10 @@
 """What a test decides instead of the machine: the clock, ids, and the home folder."""
 
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 
 
 class FakeClock:
@@ -32,3 +36,10 @@ class FakeIds:
     def turn(self) -> str:
         """The next turn id."""
         return f"turn-{next(self._turns)}"
+
+
+@contextmanager
+def temporary_home() -> Iterator[Path]:
+    """An empty home folder, removed with everything in it at the end."""
+    with tempfile.TemporaryDirectory(prefix="hermes-home-") as folder:
+        yield Path(folder)
