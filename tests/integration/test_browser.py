@@ -17,8 +17,8 @@ from tests.integration.test_tools_images import png
 from hermes.app.picture_tools import NobodyLooks
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.media.browser_vision import BrowserVision
 from hermes.media.picture_folder import PictureFolder
+from hermes.media.vision import BrowserVision
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Secrets
 from hermes.settings.load import environment
