@@ -20,10 +20,10 @@ from hermes.schema.tool_spec import ToolResult
 from hermes.settings.secrets import Secrets
 from hermes.settings.tools import WebSettings
 from hermes.text.translation import translator
-from hermes.tools.browser.browser_tools import BrowserTools
 from hermes.tools.tool import judged, tool
 
 if TYPE_CHECKING:
+    from hermes.tools.browser.browser_tools import BrowserTools
     from hermes.tools.web.address_check import Resolver
     from hermes.tools.web.web_client import WebClient
 
@@ -175,7 +175,7 @@ class BrowserVision:
     """The tool of one session, beside its browser."""
 
     def __init__(
-        self, browser: BrowserTools, folder: PictureFolder, looker: PictureLooker
+        self, browser: "BrowserTools", folder: PictureFolder, looker: PictureLooker
     ) -> None:
         self.browser = browser
         self._folder = folder
