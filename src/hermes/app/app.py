@@ -33,7 +33,6 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.store import Store, exists, open_configured
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
-from hermes.store.session_export import event_document, write_snapshot
 from hermes.text.translation import translator
 
 if TYPE_CHECKING:
@@ -280,6 +279,8 @@ class App:
                 "no JSON snapshot of session %r: its id can't be a file name", session
             )
             return
+        from hermes.store.session_export import event_document, write_snapshot
+
         try:
             as_events = self.settings.sessions.json_snapshot_format == "events"
             form = event_document if as_events else _message_document

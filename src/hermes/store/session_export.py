@@ -1,4 +1,8 @@
-"""Exports and imports sessions as JSON lines: a header, then one event per line (see docs/events.md)."""
+"""Exports and imports sessions as JSON lines: a header, then one event per line (see docs/events.md).
+
+Also writes the optional JSON copies of sessions, for people and scripts that read files. The database stays
+authoritative.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
