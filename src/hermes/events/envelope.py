@@ -276,5 +276,9 @@ def relay(
 
 
 def is_foreign(event: object) -> bool:
-    """Returns whether an event, as a subscriber receives it, came from another process."""
+    """Returns whether an event, as a subscriber receives it, came from another process.
+
+    Code that sends events to other processes checks this first, so that no event is sent back or sent on twice. An
+    event that a subscriber publishes in response is not foreign.
+    """
     return type(event) is Foreign

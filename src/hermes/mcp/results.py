@@ -215,7 +215,9 @@ def listed_blocks(
 
 
 def marked(result: ToolResult, scan: Callable[[str], str]) -> ToolResult:
-    """What a resource holds, with a warning if it looks like an attack."""
+    """Returns the content of a resource, with a warning if it looks like an attack. The text stays readable, because a
+    file may quote an attack.
+    """
     found = scan(result.text)
     if not found:
         return result

@@ -52,7 +52,11 @@ class EventLoopThread:
 
 
 async def in_own_thread(function: Callable[[], T], *, name: str) -> T:
-    """Returns what the function returns, or raises what it raises."""
+    """Calls a function that may never return, such as one of a plugin. Returns or raises as it does.
+
+    Nothing waits for its thread: a caller that gives up leaves the event loop's shared threads free, and the process
+    can end.
+    """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()

@@ -226,7 +226,10 @@ def _decoded(text: str) -> str:
 
 
 def mask_personal(text: str) -> str:
-    """Returns `text` with phone numbers and mentions replaced."""
+    """Returns `text` with phone numbers, and mentions of chat users by number, replaced. For logs and reports.
+
+    Approval texts and summaries keep both, because a person must see who gets a message.
+    """
     if "<@" in text:
         text = compiled(_MENTION).sub(f"<@{HIDDEN}>", text)
     if "+" in text:

@@ -377,7 +377,9 @@ class ScheduleLoop:
 
 @contextlib.contextmanager
 def on_watch(home: Home) -> Iterator[None]:
-    """Inside, this process counts as a scheduler."""
+    """Marks this process as a scheduler: holds a shared lock on a file, which the system releases when the process ends,
+    however it ends.
+    """
     with contextlib.ExitStack() as stack:
         try:
             home.ensure(_path(home).parent)

@@ -48,7 +48,7 @@ class PrefixedPattern(NamedTuple):
 
 
 def prefixed(source: str) -> PrefixedPattern:
-    """Compiles a pattern, with a bound for each `*` and `+`."""
+    """Compiles a pattern with a bound for each `*` and `+`, so that a search takes time linear in the text."""
     pattern = bounded(source)
     starts = None if pattern.flags & re.IGNORECASE else _starts(pattern.pattern)
     if starts is None:

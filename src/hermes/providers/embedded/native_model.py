@@ -218,7 +218,11 @@ def may_be_call(text: str) -> bool:
 
 
 def written_call(text: str, names: Collection[str]) -> tuple[str, str] | None:
-    """Returns the name and the arguments of a call that is written as text; None if it is none."""
+    """Returns the name and the arguments of a call that a model wrote as plain text, not in the form of its template.
+
+    Smaller models often do that. A text counts as a call only if it contains nothing else, and only for a tool that was
+    offered; otherwise the result is None.
+    """
     found = _WRAPPING.match(text)
     if found is None:
         return None

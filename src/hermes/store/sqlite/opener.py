@@ -53,7 +53,11 @@ def needs_copy(path: Path) -> bool:
 
 
 class ReadableCopy:
-    """A temporary copy for reading."""
+    """A temporary copy, for reading a database whose folder is read-only.
+
+    SQLite needs an index beside a write-ahead log. If a crash left the log without one, and none can be created, both
+    files are copied to a temporary folder and read there.
+    """
 
     def __init__(self, path: Path) -> None:
         import shutil  # here, because hardly any database is read like this
@@ -80,7 +84,7 @@ class ReadableCopy:
 
 
 class FileWatch:
-    """Watches the database's files. Most looks only compare their times and sizes."""
+    """Tells by the files of `state.db` whether another process may have written. Most checks only compare times and sizes."""
 
     def __init__(self, state: Path) -> None:
         self._state = state

@@ -57,7 +57,11 @@ class PlatformMemory:
 
 
 class StreamPosition:
-    """The position in one stream. `stream` names it: in another one, a position means nothing."""
+    """Where an adapter continues to read a platform's stream of events, in a file. `stream` names the stream.
+
+    An adapter stores a position once everything before it is on disk. After a crash, messages may come again, which
+    is noticed by their ids, but none is lost.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path

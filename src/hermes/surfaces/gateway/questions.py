@@ -283,7 +283,11 @@ def answered_text(session: str, asked: Asked, answered: Answered) -> str:
 
 
 class QuestionReactions:
-    """The requests for approval that one platform has sent."""
+    """The requests for approval that one platform has sent, so that a thumb on one allows or denies it.
+
+    For platforms without buttons. An older request, from before the start, is answered by its number. Whether the
+    person may answer is decided where every `/approve` is.
+    """
 
     def __init__(self) -> None:
         self._requests: RecentDict[str, tuple[Chat, str]] = RecentDict(_MAX_REQUESTS)
