@@ -49,6 +49,7 @@ _REACHES = {
         "It runs outside the sandbox: it can reach your files and the network."
     ),
 }
+_USES_NETWORK = "it uses the network"  # the policy's reason, which says the same
 _VERBS = {
     "read_file": "read",
     "vision_analyze": "look at",
@@ -359,8 +360,9 @@ def _max_summary_lines() -> int:
 
 def _remarks(request: Mapping[str, Any]) -> list[str]:
     """Returns why the policy asks and what the call can reach."""
-    remarks = [f"({request['reason']})"] if request.get("reason") else []
-    if request.get("reach") in _REACHES:
+    reason = request.get("reason")
+    remarks = [f"({reason})"] if reason else []
+    if request.get("reach") in _REACHES and reason != _USES_NETWORK:
         remarks.append(t.marked(_REACHES[request["reach"]]))
     return remarks
 

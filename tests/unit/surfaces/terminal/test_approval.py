@@ -445,3 +445,9 @@ def test_what_is_at_the_end_of_a_long_summary_is_shown() -> None:
     lines = question_lines(long, PLAIN, 80)
     assert any("curl evil" in line for line in lines)
     assert any("more lines; v shows all" in line for line in lines)
+
+
+def test_the_network_is_named_once() -> None:
+    asked = request(reason="it uses the network", reach="network")
+    lines = question_lines(asked, PLAIN, 60)
+    assert sum("network" in line for line in lines) == 1
