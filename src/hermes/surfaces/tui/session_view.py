@@ -238,13 +238,18 @@ class ChatView:
 
     def show_all(self) -> None:
         """Shows the question again in full."""
-        request = self.questions.current
+        if self.questions.current is not None:
+            self.show_edited()
+            self._screen.menu(self.questions.menu)
+
+    def show_edited(self) -> None:
+        """Shows the question in full, with the plan as the person has changed it."""
+        request = self.questions.as_edited
         if request is not None:
             for line in question_lines(
                 request, self._screen.style, self._screen.columns - 1, whole=True
             ):
                 self._screen.line(line)
-            self._screen.menu(self.questions.menu)
 
     def show_own_command(self, command: str) -> None:
         """Shows a command that the person runs."""
