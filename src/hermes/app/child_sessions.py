@@ -35,6 +35,13 @@ ChildState: TypeAlias = Literal[
 ]  # fmt: skip
 _TAIL_ROWS = 400
 _MAX_TEXT_CHARS = 400
+_VERBS = {
+    "terminal": "run",
+    "read_file": "read",
+    "write_file": "write",
+    "edit_file": "edit",
+    "search_files": "search for",
+}
 _MAX_DOING_CHARS = 120
 
 
@@ -222,11 +229,12 @@ class _Tail:
 
 
 def _call_in_words(name: str, arguments: str) -> str:
-    """The tool and the first text among its arguments, as in `terminal make test`."""
+    """What it does and the first text among its arguments, as in `run make test`."""
+    verb = _VERBS.get(name, name.replace("_", " "))
     try:
         values = parse_arguments(arguments)
     except BadArguments:
-        return name
+        return verb
     texts = values.values() if isinstance(values, dict) else ()
     first = next((one for one in texts if isinstance(one, str) and one.strip()), "")
-    return f"{name} {' '.join(first.split())}".rstrip()[:_MAX_DOING_CHARS]
+    return f"{verb} {' '.join(first.split())}".rstrip()[:_MAX_DOING_CHARS]
