@@ -606,8 +606,7 @@ class ChatView:
         self._print_calls()
         self.busy, self._below_call = False, False
         self._print_thought()
-        if self._plan.is_done:
-            self._plan.clear()
+        self._plan.end_turn()
         self._finish_reply()
         reason = event["reason"]
         if reason != "done":
