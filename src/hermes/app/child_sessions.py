@@ -203,7 +203,7 @@ class _Tail:
                 case AssistantMessage(text=text):
                     self.answer = text.strip() or self.answer
                 case ToolStarted(name=name, arguments=arguments):
-                    self.doing = _call_in_words(name, arguments)
+                    self.doing = call_in_words(name, arguments)
                 case ToolFinished():
                     self.doing = "thinking"
                 case (ApprovalRequested() | QuestionAsked()) as asked:
@@ -228,7 +228,7 @@ class _Tail:
         return self._ended.detail
 
 
-def _call_in_words(name: str, arguments: str) -> str:
+def call_in_words(name: str, arguments: str) -> str:
     """What it does and the first text among its arguments, as in `run make test`."""
     verb = _VERBS.get(name, name.replace("_", " "))
     try:
