@@ -50,7 +50,7 @@ _REACHES = {
         "It runs outside the sandbox: it can reach your files and the network."
     ),
 }
-_USES_NETWORK = "it uses the network"  # the policy's reason, which says the same
+_USES_NETWORK = "it uses the network"  # not translated: a reason of the policy
 _VERBS = {
     "read_file": "read",
     "vision_analyze": "look at",
