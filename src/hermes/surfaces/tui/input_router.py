@@ -218,7 +218,7 @@ class InputRouter:
         except HermesError as error:
             chat.view.say(for_reader(error), alarming=True)
         else:
-            chat.view.say(
+            chat.view.show_note(
                 t(
                     "Noted: {text}. New sessions know it; see /memory",
                     text=one_line(text),

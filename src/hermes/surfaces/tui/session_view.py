@@ -251,6 +251,13 @@ class ChatView:
             ):
                 self._screen.line(line)
 
+    def show_note(self, text: str) -> None:
+        """Shows that a note was kept, set apart from what comes before and after as a command is."""
+        if self._is_below_command:
+            self._screen.line()
+        self.say(text)
+        self._is_below_command = True
+
     def show_own_command(self, command: str) -> None:
         """Shows a command that the person runs."""
         self._print_calls()

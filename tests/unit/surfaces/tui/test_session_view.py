@@ -667,3 +667,11 @@ def test_quiet_leaves_out_what_succeeds() -> None:
     for one in (STARTED, *done, *failed):
         view.on_event(one)
     assert screen.text == "✗ Run make 500 ms · exit code 2\n"
+
+
+def test_a_note_is_set_apart_like_a_command() -> None:
+    screen = FakeScreen()
+    view = ChatView(screen, "s")
+    view.show_note("Noted: tea.")
+    view.echo_command("/help")
+    assert screen.text == "Noted: tea.\n\n› /help\n"
