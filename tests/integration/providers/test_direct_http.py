@@ -94,7 +94,7 @@ async def test_a_server_that_closes_before_it_answers_is_named_in_plain_words() 
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         connection = await Direct().connect(url)
         with pytest.raises(
-            ConnectionBroken, match="^the server closed the connection$"
+            ConnectionBroken, match=r"^the server closed the connection$"
         ):
             await connection.send("GET", url, {}, b"")
         connection.close()
