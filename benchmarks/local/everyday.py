@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.local.everyday_case import EverydayCase
+from benchmarks.local.everyday_fresh import FRESH
 from benchmarks.local.everyday_held_out import HELD_OUT
 from benchmarks.local.everyday_tuned import TUNED
 from benchmarks.local.everyday_unseen import UNSEEN
@@ -48,7 +49,7 @@ from hermes.schema.model import ModelRequest, ReplyFinished, TextDelta
 from hermes.surfaces.cli.model_tasks import TaskTools
 from hermes.surfaces.cli.question import joined
 
-SETS = {"tuned": TUNED, "unseen": UNSEEN, "held-out": HELD_OUT}
+SETS = {"tuned": TUNED, "unseen": UNSEEN, "held-out": HELD_OUT, "fresh": FRESH}
 USEFUL_SHARE = 0.85
 _ABSURD = re.compile(
     r"there is no (?:file|folder)|no such file|\bfile\b.{0,40}(?:does not|doesn't) exist",
