@@ -1,9 +1,10 @@
 """Everyday requests, as a person would type them, to the local model with real tools in throwaway folders.
 
-Three sets: `tuned`, which prompts were tuned on; `unseen`, which was looked at after its first runs; and `held-out`, which
-is only run to report. A person is assumed to approve every call. Prints the score by topic, answers of the kind "there is
-no file" to a question that is not about files, and the medians of the decision, the first token of talk and the whole
-answer, with the machine's load. `--busy 2` keeps two cores busy meanwhile.
+Four sets: `tuned`, which prompts were tuned on; `unseen` and `fresh`, which were looked at after their first runs; and
+`held-out`, which is only run to report. A person is assumed to approve every call. Prints the score by topic, answers
+of the kind "there is no file" to a question that is not about files, and the medians of the decision, the first token
+of talk and the whole answer, with the machine's load and how many prompt tokens were read. `--busy 2` keeps two cores
+busy meanwhile; `--priority -20` puts the engine and these loops before everything else that runs on the machine.
 """
 
 import argparse
@@ -185,7 +186,9 @@ def main(argv: Sequence[str]) -> int:
         "--busy", type=int, default=0, help="busy loops to run beside it"
     )
     parser.add_argument(
-        "--priority", type=int, help="nice value of the engine's session (needs root)"
+        "--priority",
+        type=int,
+        help="nice value of the engine and of busy loops (needs root)",
     )
     args = parser.parse_args(argv)
     folder = models_folder(os.environ, Path.home())
@@ -193,15 +196,19 @@ def main(argv: Sequence[str]) -> int:
         print(f"local everyday: skipped, `hermes model add {args.model}` fetches it")
         return 0
     names = list(SETS) if args.set == "all" else [args.set]
-    with _busy_loops(args.busy):
+    with _busy_loops(args.busy, args.priority):
         return max(asyncio.run(_run_set(name, args, folder)) for name in names)
 
 
 @contextlib.contextmanager
-def _busy_loops(count: int) -> Iterator[None]:
-    """Keeps cores busy, each loop in a session and so in a scheduling group of its own."""
-    command = [sys.executable, "-I", "-S", "-c", "while True: pass"]
+def _busy_loops(count: int, priority: int | None) -> Iterator[None]:
+    """Keeps cores busy, each loop in a session and so in a scheduling group of its own. A loop ends with this process."""
+    script = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
+    command = [sys.executable, "-I", "-S", "-c", script]
     loops = [subprocess.Popen(command, start_new_session=True) for _ in range(count)]
+    if priority is not None:
+        for loop in loops:
+            _prioritise(loop.pid, priority)
     try:
         yield
     finally:
@@ -285,7 +292,22 @@ def _print_score(name: str, results: list[CaseResult], engine: TimedEngine) -> i
         f"and {_median(engine.decision_cpu)} of CPU time (medians); "
         f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     )  # fmt: skip
+    print(f"  prompt tokens: {_reading(engine.read_tokens)}")
     return int(absurd > 0 or passed < USEFUL_SHARE * len(results))
+
+
+def _reading(prompts: list[tuple[str, int, int]]) -> str:
+    """How much of the prompts was read, and how much was in the cache: the median for each slot, and the share of all."""
+    read_by_slot: dict[str, list[int]] = {}
+    for slot, read, _ in prompts:
+        read_by_slot.setdefault(slot, []).append(read)
+    medians = ", ".join(
+        f"{slot} {statistics.median(counts):.0f}"
+        for slot, counts in sorted(read_by_slot.items())
+    )
+    read = sum(fresh for _, fresh, _ in prompts)
+    total = sum(tokens for _, _, tokens in prompts)
+    return f"{read:,} of {total:,} read, the rest was in the cache; read per prompt (median): {medians}"
 
 
 def _median(values: list[float]) -> str:
