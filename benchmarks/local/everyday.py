@@ -180,7 +180,9 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks local everyday")
     parser.add_argument("--set", choices=[*SETS, "all"], default="all")
     parser.add_argument("--model", default="base", choices=list(CATALOGUE))
-    parser.add_argument("--only", default="", help="a part of the ids or a topic")
+    parser.add_argument(
+        "--only", default="", help="parts of ids, or topics, with commas"
+    )
     parser.add_argument("--save", default="", help="a file for the transcripts")
     parser.add_argument(
         "--busy", type=int, default=0, help="busy loops to run beside it"
@@ -238,7 +240,8 @@ async def _run_set(name: str, args: argparse.Namespace, folder: Path) -> int:
     local = engine_for(CATALOGUE[args.model], folder)
     engine = TimedEngine(local)
     model = EmbeddedModel(engine, name=args.model)
-    cases = [c for c in SETS[name] if args.only in c.id or args.only == c.topic]
+    wanted = args.only.split(",")
+    cases = [c for c in SETS[name] if any(w in c.id or w == c.topic for w in wanted)]
     results: list[CaseResult] = []
     with tempfile.TemporaryDirectory(prefix="hermes-home-") as home:
         run = Run(model, TaskTools(Path(home), os.environ, approve=lambda _: True))
@@ -249,10 +252,10 @@ async def _run_set(name: str, args: argparse.Namespace, folder: Path) -> int:
             for case in cases:
                 results.append(await run.result(case))
                 _print_result(results[-1])
+                if args.save:
+                    _save(Path(args.save), results)
         finally:
             await model.close()
-    if args.save:
-        _save(Path(args.save), results)
     return _print_score(name, results, engine)
 
 
