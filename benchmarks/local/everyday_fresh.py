@@ -314,7 +314,7 @@ FRESH: tuple[EverydayCase, ...] = (
         "project",
         "run the tests and tell me what fails",
         files=_STATISTICS,
-        check=all_of(calls("bash", within=8), says("test_mean|mean"), unchanged(_STATISTICS)),
+        check=all_of(calls("terminal", within=8), says("test_mean|mean"), unchanged(_STATISTICS)),
     ),
     case(
         "n-weather",

@@ -87,6 +87,11 @@ _COUNTING = re.compile(
     r"lowest|maximum|minimum|oldest|youngest|longest|shortest|wie ?viele|anzahl|summe|durchschnitt|combien|cu[aá]nt|quant",
     re.IGNORECASE,
 )
+_SHORTER = re.compile(
+    r"\b(?:shorter|shorten|briefer|more concise|kürzer|kürze|plus court|raccourci\w*|más corto|acorta\w*|più breve)\b",
+    re.IGNORECASE,
+)
+_MIN_WORDS_TO_SHORTEN = 8
 _LINES = re.compile(r"\blines?\b|zeile|ligne|línea|rig[ah]e?\b", re.IGNORECASE)
 _WORDS = re.compile(r"\bwords?\b|wörter|\bmots\b|palabras", re.IGNORECASE)
 _MAX_COLUMNS = 8
@@ -114,6 +119,14 @@ def request_notes(request: str, now: dt.datetime) -> list[str]:
             f"yesterday {day_text(now.date() - day)}"
         )
     return notes
+
+
+def length_notes(request: str, answer_before: str) -> list[str]:
+    """How many words are allowed, if what was just written is to become shorter: half of them."""
+    words = len(answer_before.split())
+    if words < _MIN_WORDS_TO_SHORTEN or not _SHORTER.search(request):
+        return []
+    return [f"it has {words} words now; write at most {words // 2}"]
 
 
 def arithmetic(request: str) -> list[str]:

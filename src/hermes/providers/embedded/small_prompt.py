@@ -111,6 +111,9 @@ def _said(
 ) -> list[ChatTurn]:
     *earlier, current = exchanges
     notes = facts.request_notes(current.request[:_MAX_NOTED_CHARACTERS], now)
+    if earlier:
+        before = earlier[-1].answer[:_MAX_OLD_ANSWER_CHARACTERS]
+        notes += facts.length_notes(current.request[:_MAX_NOTED_CHARACTERS], before)
     request = trim(current.request, max(window - 1_000, window // 2))
     if notes:
         request += f"\n(Note: {'; '.join(notes)}.)"

@@ -8,6 +8,7 @@ from hermes.providers.embedded.facts import (
     arithmetic,
     asks_for_numbers,
     file_note,
+    length_notes,
     request_notes,
 )
 
@@ -60,6 +61,13 @@ def test_sums(request_text: str, result: str) -> None:
 )
 def test_what_is_no_sum(text: str) -> None:
     assert arithmetic(text) == []
+
+
+def test_a_text_that_is_to_become_shorter_gets_a_limit() -> None:
+    (note,) = length_notes("make it shorter", "word " * 30)
+    assert "at most 15" in note
+    assert length_notes("make it longer", "word " * 30) == []
+    assert length_notes("shorter, please", "Hello!") == []
 
 
 def test_days_and_the_time() -> None:

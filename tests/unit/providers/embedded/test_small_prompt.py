@@ -168,3 +168,9 @@ def test_a_longer_chat_only_adds_to_its_prompt() -> None:
     done = RequestExchange(request="now", answer="done")
     after = small_prompt.talk([*exchanges, done, RequestExchange(request="next")], NOW)
     assert after[: len(before)] == before
+
+
+def test_what_is_to_become_shorter_is_given_a_number_of_words() -> None:
+    before = RequestExchange(request="write a wish", answer="happy " * 20)
+    turns = small_prompt.talk([before, RequestExchange(request="make it shorter")], NOW)
+    assert "write at most 10" in turns[-1].content
