@@ -7,7 +7,7 @@ import io
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 _OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
     ast.Add: operator.add,
@@ -179,7 +179,7 @@ def _converted(amount: str, half: str, unit: str, wanted: str) -> float | None:
     return None
 
 
-def _factor(table: dict[str, float], name: str) -> float:
+def _factor(table: Mapping[str, float], name: str) -> float:
     return table.get(name) or table.get(name.removesuffix("s"), 0.0)
 
 
