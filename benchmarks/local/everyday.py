@@ -4,7 +4,7 @@ Four sets: `tuned`, which prompts were tuned on; `unseen` and `fresh`, which wer
 `held-out`, which is only run to report. A person is assumed to approve every call. Prints the score by topic, answers
 of the kind "there is no file" to a question that is not about files, and the medians of the decision, the first token
 of talk and the whole answer, with the machine's load and how many prompt tokens were read. `--busy 2` keeps two cores
-busy meanwhile; `--priority -20` puts the engine and these loops before everything else that runs on the machine.
+busy meanwhile; `--priority -20` puts itself, the engine and these loops before everything else on the machine.
 """
 
 import argparse
@@ -190,7 +190,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--priority",
         type=int,
-        help="nice value of the engine and of busy loops (needs root)",
+        help="nice value of itself, the engine and busy loops (needs root)",
     )
     args = parser.parse_args(argv)
     folder = models_folder(os.environ, Path.home())
@@ -198,6 +198,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"local everyday: skipped, `hermes model add {args.model}` fetches it")
         return 0
     names = list(SETS) if args.set == "all" else [args.set]
+    if args.priority is not None:
+        _prioritise(os.getpid(), args.priority)
     with _busy_loops(args.busy, args.priority):
         return max(asyncio.run(_run_set(name, args, folder)) for name in names)
 
