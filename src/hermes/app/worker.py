@@ -172,9 +172,9 @@ class Worker:
 
     def _may_take(self, session: str) -> bool:
         """Whether the store offers a session to workers of this place, whoever named it, and its folder is here."""
-        if not self._app.store.work.has(session):
+        origin = self._app.store.sessions.offered_origin(session)
+        if origin is None:
             return False
-        origin = self._app.store.sessions.origin(session)
         if origin.place == self.place:
             return True
         if origin.place:
