@@ -82,6 +82,11 @@ class Worker:
         if app.settings.schedules.enabled:
             jobs = ScheduleLoop(app, self._secrets)
             self._background.start(jobs.run(self._stopping))
+        if app.settings.boards.enabled:
+            from hermes.app.boards.dispatcher import Dispatcher
+
+            cards = Dispatcher(app, self._secrets)
+            self._background.start(cards.run(self._stopping))
 
     async def drain(self) -> None:
         """Takes nothing new and waits for running turns. What does not end in time is handed over to other workers."""
