@@ -11,10 +11,10 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.boards import card_rules as rules
 from hermes.app.boards.card_rules import RunEnding, RunLimits, new_id
-from hermes.app.boards.current_settings import current_settings
 from hermes.app.boards.queue_state import (
     DISPATCHER_ROLE,
     QueueState,
+    current_settings,
     dispatcher_place,
     read_state,
 )

@@ -26,9 +26,8 @@ from hermes.app.boards.claims import (
     fits_place,
     settle,
 )
-from hermes.app.boards.current_settings import current_settings
 from hermes.app.boards.notices import CardNotices
-from hermes.app.boards.queue_state import ASKING, dispatcher_role
+from hermes.app.boards.queue_state import ASKING, current_settings, dispatcher_role
 from hermes.app.boards.waiting_cards import WaitingCards
 from hermes.app.boards.workspaces import leave_workspace
 from hermes.app.schedules.delivery import Deliver
