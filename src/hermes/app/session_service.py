@@ -523,7 +523,7 @@ class SessionService:
         runner = self._runners.get(session)
         store = self._app.store
         try:
-            origin = await store.call(store.sessions.origin, session)
+            origin = await store.origin(session)
             parent = self._parents.get(session) or (
                 origin.parent if origin.kind == "child" else ""
             )

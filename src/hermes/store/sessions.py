@@ -26,6 +26,12 @@ t = translator(__name__)
 
 _FIELDS = "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
 _MAX_CACHED_SESSIONS = 2_048  # cached origins
+_ORIGIN = (
+    "SELECT kind, parent, root, surface, cwd, created, place FROM sessions WHERE id = ?"
+)
+_OFFERED_ORIGIN = (
+    f"{_ORIGIN} AND EXISTS (SELECT 1 FROM work WHERE work.session = sessions.id)"  # noqa: S608 - our own names
+)
 _SELECT = f"""
 SELECT {_FIELDS},
   (SELECT coalesce(sum(cost_usd), 0.0) FROM usage WHERE session = sessions.id),
@@ -245,19 +251,29 @@ class SessionTable:
 
     def origin(self, session: str) -> SessionOrigin:
         """Returns how a session started; cached."""
-        known = self._origins.get(session)
+        known = self._origins.get(session) or self._read_origin(_ORIGIN, session)
         if known is None:
-            query = "SELECT kind, parent, root, surface, cwd, created, place FROM sessions WHERE id = ?"
-            row = self._db.run_on_reader(
-                lambda connection: connection.execute(query, (session,)).fetchone()
-            )
-            if row is None:
-                raise _unknown(session)
-            known = SessionOrigin(*row)
-            if len(self._origins) >= _MAX_CACHED_SESSIONS:
-                self._origins.clear()
-            self._origins[session] = known
+            raise _unknown(session)
         return known
+
+    def known_origin(self, session: str) -> SessionOrigin | None:
+        """Returns how a session started if that was read before; never asks the database."""
+        return self._origins.get(session)
+
+    def offered_origin(self, session: str) -> SessionOrigin | None:
+        """Returns how a session started that waits for a worker, or is being answered by one; None for any other."""
+        return self._read_origin(_OFFERED_ORIGIN, session)
+
+    def _read_origin(self, query: str, session: str) -> SessionOrigin | None:
+        row = self._db.run_on_reader(
+            lambda connection: connection.execute(query, (session,)).fetchone()
+        )
+        if row is None:
+            return None
+        if len(self._origins) >= _MAX_CACHED_SESSIONS:
+            self._origins.clear()
+        self._origins[session] = origin = SessionOrigin(*row)
+        return origin
 
     def missing(self, sessions: Collection[str]) -> set[str]:
         """Returns the given ids that no session has."""

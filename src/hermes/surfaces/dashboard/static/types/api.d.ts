@@ -241,6 +241,7 @@ export interface Board {
   created: number;
   description: string;
   workspace: string;
+  place: string;
   budget: string;
   max_running: number;
   removed: boolean;
@@ -348,6 +349,8 @@ export interface Card {
   assignee: string;
   reviewer: string;
   workspace: string;
+  place: string;
+  awaited: string;
   branch: string;
   model: string;
   skills: (string)[];
@@ -578,6 +581,22 @@ export interface CardRunStarted {
 export interface CardRuns {
   card: Card;
   runs: (RunReport)[];
+}
+
+/** A ready card waits for a machine on which nothing runs cards. Also a row of the boards' history. */
+export interface CardWaiting {
+  /** Its number in the history of all boards; an event may arrive twice, this number tells. */
+  id: number;
+  /** The board, by its short name. */
+  board: string;
+  /** Who did it: a surface, a person, a card's worker, Hermes. */
+  by: string;
+  /** Id of the card. */
+  card: string;
+  /** The machine that has its folder. */
+  place: string;
+  /** Why it waits, and what to do. */
+  reason: string;
 }
 
 /** A card must wait for another one, or no longer. Also a row of the boards' history. */
@@ -3511,6 +3530,7 @@ export interface WaitingWork {
   since: number;
   seen: number;
   is_draining: boolean;
+  board: string;
 }
 
 /** The caller's credential. */
@@ -4216,6 +4236,7 @@ export interface Payloads {
   "kanban.card.linked": CardsLinked;
   "kanban.card.commented": CardCommented;
   "kanban.card.attached": CardAttached;
+  "kanban.card.waiting": CardWaiting;
   "kanban.run.started": CardRunStarted;
   "kanban.run.noted": CardRunNoted;
   "kanban.run.ended": CardRunEnded;
