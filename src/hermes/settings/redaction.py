@@ -60,7 +60,7 @@ def mask(text: str, depth: int = _DEPTH) -> str:
     addresses. Encoded text is decoded up to `depth` times.
     """
     is_ascii = text.isascii()
-    if is_ascii and "%" not in text:
+    if is_ascii and ("%" not in text or not _may_be_escaped(text)):
         low = text.lower()
     else:
         plain = _plain(text)
@@ -77,11 +77,9 @@ def mask(text: str, depth: int = _DEPTH) -> str:
         or (
             is_pair
             and (
-                ("z" in low and "authorization" in low)
-                or ("_" in low and "_auth" in low)
-                or ('"' in low and '"auth"' in low)
+                "auth" in low
                 or ("k" in low and "cookie" in low)
-                or ("-" in low and "curl" in low)
+                or ("-u" in low and "curl" in low)
             )
         )
     ) and may_hold_header(low):
@@ -122,6 +120,11 @@ def _plain(text: str) -> str:
     if "%" in text:
         text = compiled(_PERCENT).sub(lambda found: chr(int(found[0][1:], 16)), text)
     return text
+
+
+def _may_be_escaped(text: str) -> bool:
+    """Returns whether `text` may have one of the percent signs that `_plain` removes."""
+    return "%2" in text or "%3" in text or "%5" in text
 
 
 def _mask_lines(text: str, low: str) -> str:
