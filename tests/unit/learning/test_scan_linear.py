@@ -13,7 +13,7 @@ UNITS = (
     "1. ", "_a ", "@a ", "h4ck ", "%41", "\\x41", "![a](http://", "![", "ignore all the ", "send token ", "curl a | b ",
     "QUFB", "a.b.", "password=", "token: x1 ", "-----BEGIN PRIVATE KEY-----\n", "명령", "é", "`", "<img src=",
 )  # fmt: skip
-SCANNERS = (
+SCANNERS: tuple[Callable[[str], object], ...] = (
     scan,
     mask,
     lambda text: scan_files({"SKILL.md": text.encode()}),
