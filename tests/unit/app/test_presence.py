@@ -57,8 +57,8 @@ def table() -> _Table:
 
 @pytest.fixture
 def process(table: _Table, monkeypatch: pytest.MonkeyPatch) -> Presence:
-    monkeypatch.setattr(presence, "this_place", lambda _app: "here")
-    monkeypatch.setattr(presence, "machine_role", lambda *names: ":".join(names))
+    monkeypatch.setattr(presence, "this_place", str)
+    monkeypatch.setattr(presence, "machine_role", "{}:{}".format)
     app = SimpleNamespace(
         store=SimpleNamespace(
             roles=table, hosts=table, leases=SimpleNamespace(owner="me")
