@@ -3,6 +3,7 @@
 import binascii
 import re
 from collections.abc import Callable
+from functools import cache
 
 HIDDEN = "********"
 """What replaces a secret."""
@@ -120,6 +121,7 @@ class _Matches(dict[str, "Callable[..., re.Match[str] | None]"]):
         return match
 
 
+@cache
 def ascii_pattern(pattern: str) -> str:
     r"""Returns a pattern with `\s`, `\d` and `\w` spelled out for ASCII.
 
@@ -145,6 +147,11 @@ PATTERNS = _Patterns()
 SEARCH = _Searches()
 ASCII_SEARCH = _AsciiSearches()
 MATCH = _Matches()
+
+
+def compiled_for(text: str, pattern: str) -> "re.Pattern[str]":
+    """Returns a pattern of `PATTERNS` that finds the same in `text`, faster if that is ASCII."""
+    return PATTERNS[ascii_pattern(pattern) if text.isascii() else pattern]
 
 
 def compiled(pattern: str) -> "re.Pattern[str]":

@@ -14,6 +14,7 @@ from hermes.settings.key_shapes import (
     KEY_CLASSES,
     SPLIT_KEY,
     compiled,
+    compiled_for,
     find_long_run,
     is_secret_value,
     key_classes,
@@ -156,7 +157,7 @@ def _mask_userinfo(text: str) -> str:
 
 def _mask_query(text: str) -> str:
     return (
-        compiled(_QUERY).sub(lambda found: found[1] + HIDDEN, text)
+        compiled_for(text, _QUERY).sub(lambda found: found[1] + HIDDEN, text)
         if "=" in text and ("?" in text or "&" in text)
         else text
     )

@@ -6,7 +6,7 @@ No separator marks such a value, so its shape decides. Words, names, versions, d
 
 import re
 
-from hermes.settings.key_shapes import HIDDEN, compiled
+from hermes.settings.key_shapes import HIDDEN, compiled, compiled_for
 from hermes.settings.named_secrets import is_random, lowered, stands_for_secret
 
 _PASSWORD = r"(?<![a-z])pass(?:word|wd|phrase|code)?s?|(?<![a-z])pwd|(?<![a-z])pin(?: code| number)?"  # noqa: S105
@@ -45,7 +45,8 @@ _COOKIE_ROW = r"(\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t\d+\t[^\t\n]+\t)([
 def mask_spelled(text: str) -> str:
     """Masks values that a sentence or a label calls a secret, if they look like one."""
     parts, at = list[str](), 0
-    for found in compiled(SPELLED).finditer(lowered(text)):
+    low = lowered(text)
+    for found in compiled_for(low, SPELLED).finditer(low):
         start, end = found.span("value")
         value = text[start:end].rstrip(".:!?")
         if _is_secret(value, text[found.start() : start], found):
