@@ -371,10 +371,11 @@ def _max_summary_lines() -> int:
 
 def _remarks(request: Mapping[str, Any]) -> list[str]:
     """Returns why the policy asks and what the call can reach."""
-    reason = request.get("reason")
+    reason, reach = request.get("reason"), request.get("reach")
     remarks = [f"({reason})"] if reason else []
-    if request.get("reach") in _REACHES and reason != _USES_NETWORK:
-        remarks.append(t.marked(_REACHES[request["reach"]]))
+    is_said = reach == "network" and reason == _USES_NETWORK
+    if reach in _REACHES and not is_said:
+        remarks.append(t.marked(_REACHES[reach]))
     return remarks
 
 
