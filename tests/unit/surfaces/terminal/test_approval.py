@@ -453,6 +453,12 @@ def test_the_network_is_named_once() -> None:
     assert sum("network" in line for line in lines) == 1
 
 
+def test_leaving_the_sandbox_is_said_whatever_the_reason_is() -> None:
+    asked = request(reason="it uses the network", reach="machine")
+    lines = question_lines(asked, PLAIN, 90)
+    assert any("outside the sandbox" in line for line in lines)
+
+
 async def test_a_plan_that_was_edited_is_shown_as_it_is_now() -> None:
     clock = FakeClock(0.0)
     shown_to_person = Shown()
