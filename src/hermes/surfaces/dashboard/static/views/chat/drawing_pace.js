@@ -24,22 +24,32 @@ export class DrawingPace {
   /** Draws in the next frame, or in the first one after the rest. */
   soon() {
     if (this.#frame || this.#timer) return;
-    const rest = this.#restUntil - performance.now();
-    if (rest <= 0) return this.atOnce();
-    this.#timer = setTimeout(() => this.#afterKey(), rest);
+    const rest = Math.max(this.#restUntil, lastKey + KEY_MS) - performance.now();
+    if (rest <= 0) this.#ask(() => this.#runUnlessKey());
+    else this.#timer = setTimeout(() => this.#afterRest(), rest);
   }
 
-  #afterKey() {
-    const rest = lastKey + KEY_MS - performance.now();
-    if (rest <= 0) return this.atOnce();
-    this.#timer = setTimeout(() => this.atOnce(), rest);
+  #afterRest() {
+    this.#timer = 0;
+    this.#ask(() => this.#runUnlessKey());
+  }
+
+  /** In a frame that shows a key, pieces wait for the next one. */
+  #runUnlessKey() {
+    if (performance.now() - lastKey >= KEY_MS) return this.#run();
+    this.#frame = requestAnimationFrame(() => this.#run());
   }
 
   /** Draws in the next frame. */
   atOnce() {
     if (this.#frame) return;
     clearTimeout(this.#timer);
-    this.#frame = requestAnimationFrame(() => this.#run());
+    this.#ask(() => this.#run());
+  }
+
+  /** @param {() => void} run */
+  #ask(run) {
+    this.#frame = requestAnimationFrame(run);
     this.#timer = setTimeout(() => this.#run(), HIDDEN_MS);
   }
 
