@@ -596,6 +596,12 @@ export interface CardsLinked {
   linked: boolean;
 }
 
+export interface ChangingTurn {
+  turn: string;
+  /** The user's message that began it. */
+  text: string;
+}
+
 export interface ChannelQuery {
   channel: string;
 }
@@ -2646,6 +2652,19 @@ export interface SessionCreated {
   person: string;
 }
 
+/** A file in the session's folder that the session changed. */
+export interface SessionFile {
+  path: string;
+  /** Whether it exists now. */
+  is_there: boolean;
+  /** The turns that changed it, newest first. */
+  turns: (ChangingTurn)[];
+}
+
+export interface SessionFiles {
+  files: (SessionFile)[];
+}
+
 /** A session's rows came from a file; everything before this row happened elsewhere. */
 export interface SessionImported {
   /** Id the session had in the file. */
@@ -3559,7 +3578,7 @@ export interface Answers {
   "GET /api/sessions/{id}/export": unknown;
   "GET /api/exports": unknown;
   "POST /api/sessions/{id}/seen": Acknowledged;
-  "GET /api/sessions/{id}/files": FileNames;
+  "GET /api/sessions/{id}/files": SessionFiles;
   "GET /api/search": Hits;
   "DELETE /api/sessions/{id}/messages/{seq}": Counted;
   "PUT /api/sessions/{id}/mode": Acknowledged;

@@ -42,7 +42,7 @@ const AHEAD_MS = 2000; // after a new chat is shown, what its reply needs is loa
 
 /**
  * @typedef {{ kind: "said", title: string, text: string, next?: string }} SaidOverlay
- * @typedef {{ kind: "model" | "approvals" | "context" | "diff" | "cost" | "background", turn?: string }
+ * @typedef {{ kind: "model" | "approvals" | "context" | "diff" | "files" | "cost" | "background", turn?: string }
  *   | SaidOverlay} Overlay
  */
 
@@ -299,6 +299,7 @@ function Conversation({ id, route, search, onDrawer }) {
         conversation.outbox.send({ text, images, files, delivery, model }),
       stop: () => stop(id),
       diff: context.diff,
+      files: () => setOver({ kind: "files" }),
       context: () => setOver({ kind: "context" }),
       show: (title, text) => setOver({ kind: "said", title, text }),
       beginning: () => setGoal({ seq: 1 }),
@@ -354,6 +355,12 @@ function Conversation({ id, route, search, onDrawer }) {
       group: t("Chat"),
       icon: "bottom",
       run: () => setGoal({ seq: Infinity }),
+    },
+    {
+      label: t("Session files"),
+      group: t("Chat"),
+      icon: "folder",
+      run: () => setOver({ kind: "files" }),
     },
     { label: t("Retry the last turn"), group: t("Chat"), icon: "retry", run: () => void retry(id) },
     {
@@ -437,6 +444,10 @@ function Conversation({ id, route, search, onDrawer }) {
       html`<${TurnCost} state=${state} turn=${over.turn ?? ""} onClose=${() => setOver(null)} />`
     }
     ${
+      over?.kind === "files" &&
+      html`<${OnDemand} load=${FILES} session=${id} onClose=${() => setOver(null)} />`
+    }
+    ${
       over?.kind === "diff" &&
       html`<${OnDemand} load=${CHANGES} session=${id} turn=${over.turn ?? ""}
       onClose=${() => setOver(null)} />`
@@ -449,6 +460,7 @@ const MESSAGES = () => import("./chat/messages.js").then((one) => ({ default: on
 const MARKDOWN = () =>
   import("../app/parts/markdown.js").then((one) => ({ default: one.Markdown }));
 const CHANGES = () => import("./chat/changes.js");
+const FILES = () => import("./chat/changes.js").then((one) => ({ default: one.SessionFiles }));
 const BACKGROUND_WORK = () => import("./chat/background_work.js");
 
 /**
