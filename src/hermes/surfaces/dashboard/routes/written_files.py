@@ -85,7 +85,7 @@ class WrittenFileRoutes:
         return [
             Endpoint(
                 "GET",
-                "/api/sessions/{id}/files",
+                f"{one}/files",
                 "observe",
                 self.files,
                 answer=SessionFiles,

@@ -3578,7 +3578,7 @@ export interface Answers {
   "GET /api/sessions/{id}/export": unknown;
   "GET /api/exports": unknown;
   "POST /api/sessions/{id}/seen": Acknowledged;
-  "GET /api/sessions/{id}/files": SessionFiles;
+  "GET /api/sessions/{id}/files": FileNames;
   "GET /api/search": Hits;
   "DELETE /api/sessions/{id}/messages/{seq}": Counted;
   "PUT /api/sessions/{id}/mode": Acknowledged;
@@ -3597,6 +3597,7 @@ export interface Answers {
   "POST /api/sessions/{id}/approvals/{call_id}": Counted;
   "POST /api/sessions/{id}/questions/{call_id}": Counted;
   "POST /api/sessions/{id}/commands": CommandAnswer;
+  "GET /api/sessions/{id}/written/files": SessionFiles;
   "GET /api/sessions/{id}/written": WrittenFile;
   "GET /api/sessions/{id}/written/download": unknown;
   "GET /api/speech": SpeechState;
@@ -3919,6 +3920,7 @@ export type RouteOf<A extends string> =
   A extends `/api/sessions/${string}/pictures/${string}/${string}` ? "/api/sessions/{id}/pictures/{seq}/{number}" :
   A extends `/api/kanban/cards/${string}/attachments` ? "/api/kanban/cards/{id}/attachments" :
   A extends `/api/sessions/${string}/written/download` ? "/api/sessions/{id}/written/download" :
+  A extends `/api/sessions/${string}/written/files` ? "/api/sessions/{id}/written/files" :
   A extends `/api/sessions/${string}/approvals/${string}` ? "/api/sessions/{id}/approvals/{call_id}" :
   A extends `/api/sessions/${string}/messages/${string}` ? "/api/sessions/{id}/messages/{seq}" :
   A extends `/api/sessions/${string}/questions/${string}` ? "/api/sessions/{id}/questions/{call_id}" :
