@@ -17,6 +17,7 @@ import {
   Fragment,
   html,
   kept,
+  preloadModule,
   useEffect,
   useMemo,
   useRef,
@@ -36,7 +37,7 @@ import { openQuestion, turnsSince, typed } from "./chat/transcript.js";
 import { TurnCost } from "./chat/turn_cost.js";
 import { Welcome } from "./chat/welcome.js";
 
-const AHEAD_MS = 2000; // after a new chat is shown, what its reply needs is loaded
+const AHEAD_MS = 2000; // after a new chat is shown, what its reply needs is loaded, and run once it is needed
 
 /** @typedef {{ text: string, images?: AttachedPicture[] }} Filled */
 
@@ -119,7 +120,7 @@ function NewChat({ search, onDrawer }) {
   const [status, setStatus] = useState(/** @type {Status | null} */ (null));
   useEffect(() => {
     api.get("/api/status").then(setStatus, () => {});
-    const timer = setTimeout(() => MESSAGES().catch(() => {}), AHEAD_MS);
+    const timer = setTimeout(() => preloadModule("messages.js"), AHEAD_MS);
     return () => clearTimeout(timer);
   }, []);
   const create = async () => {
