@@ -129,7 +129,7 @@ async def test_the_files_of_a_session_are_listed_with_their_turns(
     writer.turn("t1", {"a.txt": b"a", "d/b.txt": b"b"})
     writer.turn("t2", {"a.txt": b"again"})
     (writer.work / "d" / "b.txt").unlink()
-    address = f"/api/sessions/{writer.session}/written/files"
+    address = f"/api/sessions/{writer.session}/changed"
     listed = (await harness.ask("GET", address, scope="observe")).json()["files"]
     assert [
         (one["path"], one["is_there"], [turn["turn"] for turn in one["turns"]])
@@ -141,6 +141,6 @@ async def test_the_files_of_a_session_are_listed_with_their_turns(
 async def test_a_session_without_changes_has_no_files(
     writer: Writer, harness: Harness
 ) -> None:
-    address = f"/api/sessions/{writer.session}/written/files"
+    address = f"/api/sessions/{writer.session}/changed"
     listed = await harness.ask("GET", address, scope="observe")
     assert listed.json() == {"files": []}

@@ -85,7 +85,7 @@ class WrittenFileRoutes:
         return [
             Endpoint(
                 "GET",
-                f"{one}/files",
+                "/api/sessions/{id}/changed",
                 "observe",
                 self.files,
                 answer=SessionFiles,
@@ -114,7 +114,9 @@ class WrittenFileRoutes:
                 one.path.relative_to(root).as_posix(),
                 one.path.exists(),
                 tuple(
-                    ChangingTurn(turn.turn, turn.text[:MAX_TITLE_CHARS])
+                    ChangingTurn(
+                        turn.turn, turn.text.partition("\n\n<")[0][:MAX_TITLE_CHARS]
+                    )
                     for turn in one.turns
                 ),
             )

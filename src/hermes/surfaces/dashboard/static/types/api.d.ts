@@ -3597,7 +3597,7 @@ export interface Answers {
   "POST /api/sessions/{id}/approvals/{call_id}": Counted;
   "POST /api/sessions/{id}/questions/{call_id}": Counted;
   "POST /api/sessions/{id}/commands": CommandAnswer;
-  "GET /api/sessions/{id}/written/files": SessionFiles;
+  "GET /api/sessions/{id}/changed": SessionFiles;
   "GET /api/sessions/{id}/written": WrittenFile;
   "GET /api/sessions/{id}/written/download": unknown;
   "GET /api/speech": SpeechState;
@@ -3920,7 +3920,6 @@ export type RouteOf<A extends string> =
   A extends `/api/sessions/${string}/pictures/${string}/${string}` ? "/api/sessions/{id}/pictures/{seq}/{number}" :
   A extends `/api/kanban/cards/${string}/attachments` ? "/api/kanban/cards/{id}/attachments" :
   A extends `/api/sessions/${string}/written/download` ? "/api/sessions/{id}/written/download" :
-  A extends `/api/sessions/${string}/written/files` ? "/api/sessions/{id}/written/files" :
   A extends `/api/sessions/${string}/approvals/${string}` ? "/api/sessions/{id}/approvals/{call_id}" :
   A extends `/api/sessions/${string}/messages/${string}` ? "/api/sessions/{id}/messages/{seq}" :
   A extends `/api/sessions/${string}/questions/${string}` ? "/api/sessions/{id}/questions/{call_id}" :
@@ -3930,6 +3929,7 @@ export type RouteOf<A extends string> =
   A extends `/api/schedules/${string}/resume` ? "/api/schedules/{id}/resume" :
   A extends `/api/schedules/${string}/run` ? "/api/schedules/{id}/run" :
   A extends `/api/sessions/${string}/branch` ? "/api/sessions/{id}/branch" :
+  A extends `/api/sessions/${string}/changed` ? "/api/sessions/{id}/changed" :
   A extends `/api/sessions/${string}/children` ? "/api/sessions/{id}/children" :
   A extends `/api/sessions/${string}/commands` ? "/api/sessions/{id}/commands" :
   A extends `/api/sessions/${string}/compress` ? "/api/sessions/{id}/compress" :

@@ -82,7 +82,7 @@ function withoutHead(text) {
  * @property {(path: string) => void} onChoose
  */
 
-/** @typedef {Answer<"GET", "/api/sessions/x/written/files">["files"][number]} SessionFile */
+/** @typedef {Answer<"GET", "/api/sessions/x/changed">["files"][number]} SessionFile */
 
 /**
  * The files that a session changed.
@@ -94,7 +94,7 @@ export function SessionFiles({ session, onClose }) {
     /** @type {{ files?: SessionFile[], error?: unknown } | null} */ (null),
   );
   useEffect(() => {
-    api.get(sessionPath(session, "written", "files")).then(setFound, (error) => setFound({ error }));
+    api.get(sessionPath(session, "changed")).then(setFound, (error) => setFound({ error }));
   }, [session]);
   return html`<${Dialog} title=${t("Session files")} class="wide" onClose=${onClose}>
     ${
