@@ -126,7 +126,9 @@ function FilesAndHistory({ session, listed }) {
             path=${file.path} />`
         }</div>
       ${file.turns.map(
-        (one) => html`<${ChangeOfTurn} key=${`${one.turn} ${file.path}`} session=${session} turn=${one}
+        (
+          one,
+        ) => html`<${ChangeOfTurn} key=${`${one.turn} ${file.path}`} session=${session} turn=${one}
           path=${file.path} />`,
       )}
     </div></div>`;
@@ -138,7 +140,14 @@ function FilesAndHistory({ session, listed }) {
  * @returns {ChangedFile}
  */
 function asChanged({ path, is_there }) {
-  return { path, was: "", status: is_there ? "changed" : "deleted", added: 0, removed: 0, text: "" };
+  return {
+    path,
+    was: "",
+    status: is_there ? "changed" : "deleted",
+    added: 0,
+    removed: 0,
+    text: "",
+  };
 }
 
 /**
