@@ -36,6 +36,7 @@ log = logging.getLogger("hermes.dashboard")
 GONE = 4004
 RESTARTS = 1012  # come back
 NOT_YOURS = 4003
+_PAGE_INTERVAL_S = 0.03  # the page draws at most every 50 ms
 _SILENCE = 15.0  # seconds after which a stream says that it still lives
 
 
@@ -101,6 +102,7 @@ class FeedRoutes:
             socket.path_params["id"],
             epoch=query.epoch,
             after=query.after,
+            interval_s=_PAGE_INTERVAL_S,
         )
 
         async def show() -> None:

@@ -615,6 +615,12 @@ export interface CardsLinked {
   linked: boolean;
 }
 
+export interface ChangingTurn {
+  turn: string;
+  /** The user's message that began it. */
+  text: string;
+}
+
 export interface ChannelQuery {
   channel: string;
 }
@@ -2670,6 +2676,19 @@ export interface SessionCreated {
   person: string;
 }
 
+/** A file in the session's folder that the session changed. */
+export interface SessionFile {
+  path: string;
+  /** Whether it exists now. */
+  is_there: boolean;
+  /** The turns that changed it, newest first. */
+  turns: (ChangingTurn)[];
+}
+
+export interface SessionFiles {
+  files: (SessionFile)[];
+}
+
 /** A session's rows came from a file; everything before this row happened elsewhere. */
 export interface SessionImported {
   /** Id the session had in the file. */
@@ -3606,6 +3625,7 @@ export interface Answers {
   "POST /api/sessions/{id}/approvals/{call_id}": Counted;
   "POST /api/sessions/{id}/questions/{call_id}": Counted;
   "POST /api/sessions/{id}/commands": CommandAnswer;
+  "GET /api/sessions/{id}/changed": SessionFiles;
   "GET /api/sessions/{id}/written": WrittenFile;
   "GET /api/sessions/{id}/written/download": unknown;
   "GET /api/speech": SpeechState;
@@ -3938,6 +3958,7 @@ export type RouteOf<A extends string> =
   A extends `/api/schedules/${string}/resume` ? "/api/schedules/{id}/resume" :
   A extends `/api/schedules/${string}/run` ? "/api/schedules/{id}/run" :
   A extends `/api/sessions/${string}/branch` ? "/api/sessions/{id}/branch" :
+  A extends `/api/sessions/${string}/changed` ? "/api/sessions/{id}/changed" :
   A extends `/api/sessions/${string}/children` ? "/api/sessions/{id}/children" :
   A extends `/api/sessions/${string}/commands` ? "/api/sessions/{id}/commands" :
   A extends `/api/sessions/${string}/compress` ? "/api/sessions/{id}/compress" :

@@ -372,6 +372,7 @@ export interface ChatActions {
   model: (name: string) => unknown;
   approvals: (name: string) => unknown;
   diff?: (turn: string) => void;
+  files?: () => void;
   context?: () => void;
   /** Shows what a command says: Markdown in a dialog. A new chat then goes on as the session `next`. */
   show?: (title: string, text: string, next?: string) => void;

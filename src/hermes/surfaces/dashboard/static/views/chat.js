@@ -17,6 +17,7 @@ import {
   Fragment,
   html,
   kept,
+  preloadModule,
   useEffect,
   useMemo,
   useRef,
@@ -36,13 +37,13 @@ import { openQuestion, turnsSince, typed } from "./chat/transcript.js";
 import { TurnCost } from "./chat/turn_cost.js";
 import { Welcome } from "./chat/welcome.js";
 
-const AHEAD_MS = 2000; // after a new chat is shown, what its reply needs is loaded
+const AHEAD_MS = 2000; // after a new chat is shown, what its reply needs is loaded, and run once it is needed
 
 /** @typedef {{ text: string, images?: AttachedPicture[], recordings?: string[] }} Filled */
 
 /**
  * @typedef {{ kind: "said", title: string, text: string, next?: string }} SaidOverlay
- * @typedef {{ kind: "model" | "approvals" | "context" | "diff" | "cost" | "background", turn?: string }
+ * @typedef {{ kind: "model" | "approvals" | "context" | "diff" | "files" | "cost" | "background", turn?: string }
  *   | SaidOverlay} Overlay
  */
 
@@ -119,7 +120,7 @@ function NewChat({ search, onDrawer }) {
   const [status, setStatus] = useState(/** @type {Status | null} */ (null));
   useEffect(() => {
     api.get("/api/status").then(setStatus, () => {});
-    const timer = setTimeout(() => MESSAGES().catch(() => {}), AHEAD_MS);
+    const timer = setTimeout(() => preloadModule("messages.js"), AHEAD_MS);
     return () => clearTimeout(timer);
   }, []);
   const create = async () => {
@@ -300,6 +301,7 @@ function Conversation({ id, route, search, onDrawer }) {
         conversation.outbox.send({ text, images, files, recordings, delivery, model }),
       stop: () => stop(id),
       diff: context.diff,
+      files: () => setOver({ kind: "files" }),
       context: () => setOver({ kind: "context" }),
       show: (title, text) => setOver({ kind: "said", title, text }),
       beginning: () => setGoal({ seq: 1 }),
@@ -355,6 +357,12 @@ function Conversation({ id, route, search, onDrawer }) {
       group: t("Chat"),
       icon: "bottom",
       run: () => setGoal({ seq: Infinity }),
+    },
+    {
+      label: t("Session files"),
+      group: t("Chat"),
+      icon: "folder",
+      run: () => setOver({ kind: "files" }),
     },
     { label: t("Retry the last turn"), group: t("Chat"), icon: "retry", run: () => void retry(id) },
     {
@@ -438,6 +446,10 @@ function Conversation({ id, route, search, onDrawer }) {
       html`<${TurnCost} state=${state} turn=${over.turn ?? ""} onClose=${() => setOver(null)} />`
     }
     ${
+      over?.kind === "files" &&
+      html`<${OnDemand} load=${FILES} session=${id} onClose=${() => setOver(null)} />`
+    }
+    ${
       over?.kind === "diff" &&
       html`<${OnDemand} load=${CHANGES} session=${id} turn=${over.turn ?? ""}
       onClose=${() => setOver(null)} />`
@@ -450,6 +462,7 @@ const MESSAGES = () => import("./chat/messages.js").then((one) => ({ default: on
 const MARKDOWN = () =>
   import("../app/parts/markdown.js").then((one) => ({ default: one.Markdown }));
 const CHANGES = () => import("./chat/changes.js");
+const FILES = () => import("./chat/changes.js").then((one) => ({ default: one.SessionFiles }));
 const BACKGROUND_WORK = () => import("./chat/background_work.js");
 
 /**
