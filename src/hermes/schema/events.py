@@ -115,6 +115,7 @@ class TurnEnded(Event, frozen=True, kw_only=True):
     """The turn ended, for whatever reason."""
 
     topic: ClassVar[str] = "agent.turn.ended"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
 
     reason: Annotated[TurnEnd, Meta(description="How it ended.")]
     detail: Annotated[str, Meta(description="Details for the user.")] = ""
@@ -150,6 +151,7 @@ class TurnChecked(Event, frozen=True, kw_only=True):
     """A turn that changed files was checked by the project's rules, and its answer was compared with what changed."""
 
     topic: ClassVar[str] = "agent.turn.checked"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
     sensitive: ClassVar[tuple[str, ...]] = ("checks", "detail")
 
     ok: Annotated[
@@ -363,6 +365,7 @@ class CompactionFailed(Event, frozen=True, kw_only=True):
     """The conversation could not be compressed. Nothing was removed; Hermes will try again later."""
 
     topic: ClassVar[str] = "session.compaction_failed"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
 
     detail: Annotated[str, Meta(description="Why.")]
 
@@ -371,6 +374,7 @@ class ModelRetried(Event, frozen=True, kw_only=True):
     """A model call failed and is retried, perhaps elsewhere; what was streamed of the reply is void."""
 
     topic: ClassVar[str] = "agent.model.retried"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
 
     reason: Annotated[str, Meta(description="Class of the failure.")]
     detail: Annotated[str, Meta(description="What the provider said.")] = ""
@@ -390,6 +394,7 @@ class ReplyRejected(Event, frozen=True, kw_only=True):
     """A reply could not be used; the model is asked again or the turn ends."""
 
     topic: ClassVar[str] = "agent.reply.rejected"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
 
     reason: Annotated[
         Literal[
@@ -605,6 +610,7 @@ class PictureReduced(Event, frozen=True, kw_only=True):
     """The provider rejected a picture; from now on a smaller copy is sent."""
 
     topic: ClassVar[str] = "agent.picture.reduced"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
     sensitive: ClassVar[tuple[str, ...]] = ("sources",)
 
     sources: Annotated[tuple[str, ...], Meta(description="File paths of the pictures.")]
@@ -617,6 +623,7 @@ class PictureWithheld(Event, frozen=True, kw_only=True):
     """An image is not sent to the model; text replaces it."""
 
     topic: ClassVar[str] = "agent.picture.withheld"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
     sensitive: ClassVar[tuple[str, ...]] = ("sources",)
 
     sources: Annotated[

@@ -89,7 +89,7 @@ class Review:
             return await self._by_engine(engine, turn)
         async with self._deps.model(session) as model:
             calls = CallRunner(tools, ReviewPolicy(), NobodyToAsk())
-            ended = TurnEnded(reason="failed", detail="it was cut off")
+            ended = TurnEnded(reason="failed", detail=t.logged("it was cut off"))
             try:
                 runtime = NativeRuntime(
                     model,
@@ -119,7 +119,7 @@ class Review:
         history.turns.append(
             Beginning(0, "review", len(history.messages) - 1, frozenset())
         )
-        ended = TurnEnded(reason="failed", detail="it was cut off")
+        ended = TurnEnded(reason="failed", detail=t.logged("it was cut off"))
         with tempfile.TemporaryDirectory(prefix="hermes-review-") as folder:
             turn.cwd = Path(folder)
             async with engine as runtime:
