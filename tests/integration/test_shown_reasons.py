@@ -5,7 +5,7 @@ import pytest
 
 from hermes.errors import for_reader
 from hermes.providers.model_failures import CalledService, from_status
-from hermes.providers.quirks import Quirks
+from hermes.providers.provider_table import Quirks
 from hermes.schema.events import TurnEnded
 from hermes.schema.shown_reasons import shown_document, shown_event, shown_row
 from hermes.text.catalogue import Catalogue

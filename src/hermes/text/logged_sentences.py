@@ -16,6 +16,7 @@ from hermes.text.po_file import PoKey
 
 _MAX_CHARACTERS = 2000
 _MAX_SENTENCES = 8
+_MAX_VALUE_SENTENCES = 2
 _MAX_DEPTH = 2
 _MIN_CHARACTERS = 8
 _INDEXED_CHARACTERS = 3
@@ -101,7 +102,8 @@ class LoggedSentences:
         if depth > _MAX_DEPTH:
             return _Reading(0, text)
         ends = [found.end() for found in _SENTENCE_END.finditer(text)]
-        starts = [0, *(end + 1 for end in ends[: _MAX_SENTENCES - 1])]
+        most = _MAX_VALUE_SENTENCES if depth else _MAX_SENTENCES
+        starts = [0, *(end + 1 for end in ends[: most - 1])]
         bounds = [*starts, len(text) + 1]
         best = {len(text) + 1: _Reading(0, "")}
         for place in range(len(starts) - 1, -1, -1):
