@@ -18,10 +18,9 @@ from hermes.learning.scan.phrases import phrases
 from hermes.learning.scan.prefixes import in_pieces
 from hermes.mcp.safe_text import plain
 from hermes.media.spoken_text import sentences, spoken
-from hermes.providers.embedded.text_calls import written_call
+from hermes.providers.embedded.native_model import written_call
 from hermes.providers.think_tags import split_unopened
-from hermes.settings.personal_data import mask_personal
-from hermes.settings.redaction import mask
+from hermes.settings.redaction import mask, mask_personal
 from hermes.store import tokenizer
 from hermes.surfaces.gateway import message_split
 from hermes.surfaces.gateway.adapters import text_formats

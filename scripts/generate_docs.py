@@ -16,7 +16,8 @@ from hermes.commands import table
 from hermes.core.ports import Tool
 from hermes.settings import setting_keys
 from hermes.settings.media import ImageGenerationSettings, MediaSettings
-from hermes.settings.sections import BrowserSettings, Settings, ToolSettings
+from hermes.settings.sections import Settings
+from hermes.settings.tools import BrowserSettings, ToolSettings
 from hermes.surfaces.cli import dispatch
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

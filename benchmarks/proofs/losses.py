@@ -18,7 +18,7 @@ from hermes.events import Bus
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import BudgetSettings
+from hermes.settings.models import BudgetSettings
 from hermes.store import open_store
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse

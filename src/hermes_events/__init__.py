@@ -6,7 +6,7 @@ Topics are dotted. In a pattern `*` stands for one segment and `**` for any numb
 with your payload's names plus `type`, `ts` and `src`.
 """
 
-from hermes.events.default import default_bus
+from hermes.events.bus import default_bus
 
 _bus = default_bus()
 

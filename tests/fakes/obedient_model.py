@@ -14,8 +14,7 @@ from hermes.core.budget import TurnBudget
 from hermes.core.calls import CallRunner
 from hermes.core.fence import FENCE
 from hermes.core.history import ConversationHistory
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import Approver, Tool, ToolContext
+from hermes.core.ports import Approver, Effect, Tool, ToolContext
 from hermes.core.turn import NativeRuntime, Turn
 from hermes.schema.event_base import Event
 from hermes.schema.events import (

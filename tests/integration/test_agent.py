@@ -25,14 +25,14 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, Usage
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import (
+from hermes.settings.models import (
     AuxiliarySettings,
     BudgetSettings,
-    CodexSettings,
     CustomModel,
     CustomProvider,
     ModelSettings,
 )
+from hermes.settings.sections import CodexSettings
 from hermes.store import open_store
 from hermes.store.budget_claims import BudgetClaims
 from hermes.testing import FakeClock

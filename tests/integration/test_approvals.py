@@ -15,7 +15,7 @@ from hermes.core.answers import approval_hash
 from hermes.events import Bus
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, SessionCreated
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import AuxiliarySettings
+from hermes.settings.models import AuxiliarySettings
 from hermes.surfaces.terminal.open_agent import SessionTarget, begin
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall

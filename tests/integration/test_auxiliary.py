@@ -32,15 +32,15 @@ from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import Image, Usage
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.media import MediaSettings
-from hermes.settings.sections import (
+from hermes.settings.models import (
     AuxiliarySettings,
     BudgetSettings,
     CompressionSettings,
     CustomModel,
     CustomProvider,
     ModelSettings,
-    WebSettings,
 )
+from hermes.settings.tools import WebSettings
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 

@@ -17,12 +17,12 @@ from tests.integration.test_tools_images import png
 from hermes.app.picture_tools import NobodyLooks
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
-from hermes.media.browser_vision import BrowserVision
 from hermes.media.picture_folder import PictureFolder
+from hermes.media.vision import BrowserVision
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Secrets
 from hermes.settings.load import environment
-from hermes.settings.sections import BrowserSettings, WebSettings
+from hermes.settings.tools import BrowserSettings, WebSettings
 from hermes.tools.browser.browser_tools import BrowserTools
 from hermes.tools.browser.executable import find_browser
 from hermes.tools.process.long_output import OutputFolder

@@ -23,7 +23,7 @@ from hermes.schema.events import (
 from hermes.schema.goals import ChildAttached, ChildEnded, GoalSet
 from hermes.schema.messages import UserMessage
 from hermes.settings import Settings
-from hermes.settings.sections import BudgetSettings
+from hermes.settings.models import BudgetSettings
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 

@@ -23,7 +23,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, ToolFinished
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import BudgetSettings
+from hermes.settings.models import BudgetSettings
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 

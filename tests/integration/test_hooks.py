@@ -16,7 +16,7 @@ import pytest
 from hermes.app import build
 from hermes.errors import HermesError, NotFound
 from hermes.events import Bus
-from hermes.events.origin import relay
+from hermes.events.envelope import relay
 from hermes.plugins.hook_runner import HookRunner
 from hermes.plugins.hooks import Hooks
 from hermes.schema.catalogue import CATALOGUE

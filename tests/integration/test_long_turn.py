@@ -10,12 +10,8 @@ from hermes.app.agent import Agent
 from hermes.events import Bus
 from hermes.schema.events import SessionCompacted, SessionCreated
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import (
-    CustomModel,
-    CustomProvider,
-    LearningSettings,
-    ModelSettings,
-)
+from hermes.settings.models import CustomModel, CustomProvider, ModelSettings
+from hermes.settings.sections import LearningSettings
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 

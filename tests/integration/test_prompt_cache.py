@@ -21,12 +21,8 @@ from hermes.schema.events import SessionCreated, Steered
 from hermes.schema.learning import LearningReviewed
 from hermes.schema.messages import Image, ToolFinished
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import (
-    CustomModel,
-    CustomProvider,
-    LearningSettings,
-    ModelSettings,
-)
+from hermes.settings.models import CustomModel, CustomProvider, ModelSettings
+from hermes.settings.sections import LearningSettings
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 

@@ -12,7 +12,7 @@ from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.model import ModelRequest, ReplyFinished
 from hermes.schema.tool_spec import ToolSpec
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import ModelSettings
+from hermes.settings.models import ModelSettings
 from hermes.testing.formats import Format
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall

@@ -22,7 +22,7 @@ from hermes.schema.events import (
 from hermes.schema.messages import Image
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.media import MediaSettings
-from hermes.settings.sections import AuxiliarySettings, ModelSettings
+from hermes.settings.models import AuxiliarySettings, ModelSettings
 from hermes.testing.formats import Format
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault

@@ -27,8 +27,7 @@ from hermes.core.answers import approval_hash
 from hermes.core.budget import TurnBudget
 from hermes.core.calls import CallRunner
 from hermes.core.history import ConversationHistory
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import Approver, Model, PolicyDecision, Tool, ToolContext
+from hermes.core.ports import Approver, Effect, Model, PolicyDecision, Tool, ToolContext
 from hermes.core.turn import NativeRuntime
 from hermes.errors import (
     AnsweredAlready,

@@ -18,9 +18,9 @@ from hermes.errors import StoreBusy, StoreError, StoreTooNew
 from hermes.schema.events import SessionCreated, SessionPrompted
 from hermes.schema.messages import Usage, UserMessage
 from hermes.store import Store, open_store
-from hermes.store.json_snapshots import write_snapshot
 from hermes.store.log_row import COLUMNS, Row, draft, earlier_checksum
 from hermes.store.projection import project
+from hermes.store.session_export import write_snapshot
 from hermes.store.sqlite.schema import APPLICATION_ID, MIGRATIONS
 
 WRITER = Path(__file__).with_name("store_writer.py")

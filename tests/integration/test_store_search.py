@@ -16,7 +16,7 @@ from hermes.errors import StoreError
 from hermes.schema.events import SessionCreated, ToolStarted
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.store import Store, open_store
-from hermes.store.searchable import searchable
+from hermes.store.search import searchable
 from hermes.store.sqlite.connection import connect
 from hermes.store.sqlite.message_search import MessageSearch, index_step
 from hermes.store.sqlite.opener import SqliteStore

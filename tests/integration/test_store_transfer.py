@@ -14,7 +14,7 @@ from hermes.errors import ImportRejected, StoreError
 from hermes.schema.events import SessionCreated, SessionRecovered, SessionTitled
 from hermes.schema.messages import AssistantMessage, ToolCall, Usage, UserMessage
 from hermes.store import Store, open_store
-from hermes.store.json_snapshots import write_snapshot
+from hermes.store.session_export import write_snapshot
 
 HEADER = {"format": "hermes-session", "version": 1, "session_id": "s"}
 CREATED = {"type": "session.created", "ts": 1.0, "seq": 1}

@@ -17,7 +17,7 @@ from hermes.media.picture_folder import MAX_PICTURE_BYTES, PictureFolder
 from hermes.media.vision import VisionAccess, VisionTool
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Secrets
-from hermes.settings.sections import WebSettings
+from hermes.settings.tools import WebSettings
 
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 

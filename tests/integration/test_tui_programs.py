@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 from hermes.app.attachments import typed_part
-from hermes.surfaces.tui.git_branch import git_branch
 from hermes.surfaces.tui.own_commands import OwnCommands
+from hermes.surfaces.tui.status_line import git_branch
 from hermes.surfaces.tui.status_script import script_line
 
 

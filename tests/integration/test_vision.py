@@ -16,7 +16,7 @@ from hermes.schema.events import PictureWithheld, SessionCreated, TurnEnded
 from hermes.schema.messages import ToolFinished
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.media import MediaSettings
-from hermes.settings.sections import AuxiliarySettings, CustomModel, CustomProvider
+from hermes.settings.models import AuxiliarySettings, CustomModel, CustomProvider
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import (
     ScriptedResponse,

@@ -12,7 +12,7 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import WebSettings
+from hermes.settings.tools import WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.web import WebTools
 from hermes.tools.web.address_check import AddressCheck

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes.app.attachments import typed_part
 from hermes.core.calls import fenced
-from hermes.providers.embedded.text_calls import written_call
+from hermes.providers.embedded.native_model import written_call
 from hermes.surfaces.gateway.adapters.text_formats import (
     matrix_html,
     styled_ranges,

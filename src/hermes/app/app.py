@@ -31,7 +31,6 @@ from hermes.schema.events import (
 )
 from hermes.settings import Home, Secrets, Settings
 from hermes.store import Store, exists, open_configured
-from hermes.store.json_snapshots import event_document, write_snapshot
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
 from hermes.text.translation import translator
@@ -218,7 +217,7 @@ class App:
         if not bus.heard(row.type):
             return
         if foreign:
-            from hermes.events.origin import relay
+            from hermes.events.envelope import relay
 
             relay(bus.publish, row.type, self.envelope(row))
         else:
@@ -280,6 +279,8 @@ class App:
                 "no JSON snapshot of session %r: its id can't be a file name", session
             )
             return
+        from hermes.store.session_export import event_document, write_snapshot
+
         try:
             as_events = self.settings.sessions.json_snapshot_format == "events"
             form = event_document if as_events else _message_document

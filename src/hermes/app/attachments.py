@@ -19,7 +19,7 @@ from hermes.schema.messages import Image
 from hermes.settings.load import environment
 from hermes.text.hidden_text import without_hidden
 from hermes.text.translation import translator
-from hermes.tools.files.recordings import RECORDINGS
+from hermes.tools.documents.kinds import RECORDINGS
 from hermes.tools.sensitive import Guard, is_within
 
 t = translator(__name__)

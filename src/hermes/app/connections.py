@@ -37,8 +37,8 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.settings.edit import set_secret, set_value, unset_value
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import environment, load, load_secrets
+from hermes.settings.models import CustomProvider
 from hermes.settings.secrets import is_secret_variable
-from hermes.settings.sections import CustomProvider
 from hermes.text.plurals import short_number
 from hermes.text.translation import translator
 

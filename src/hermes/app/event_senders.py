@@ -150,8 +150,8 @@ class Exporters:
             )
             return
         from hermes.bridge.bridge import Bridge
-        from hermes.bridge.dashboard_target import finder, is_private, of_home
         from hermes.bridge.outbox import Outbox
+        from hermes.bridge.websocket import finder, is_private, of_home
 
         find = finder(home, named, settings.dashboard.tls_cert)
         if not named.url and of_home(home) is None:

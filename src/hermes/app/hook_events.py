@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hermes.errors import HermesError, SessionNotFound
-from hermes.events.origin import is_foreign
+from hermes.events.envelope import is_foreign
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.event_base import complete
 

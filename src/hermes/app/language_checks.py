@@ -8,7 +8,7 @@ import msgspec
 
 from hermes.children.helper_programs import find_program
 from hermes.children.own_python import module_command
-from hermes.settings.language_servers import LanguageServerSettings
+from hermes.settings.tools import LanguageServerSettings
 
 TIMEOUT_S = 20
 _MAX_FILES = 30

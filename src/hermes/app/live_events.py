@@ -18,7 +18,7 @@ from hermes.app.feed import DURABLE, Feed
 from hermes.app.feed_inbox import cursor_of
 from hermes.app.live_reply import LiveReply
 from hermes.bridge.nats_link import NatsLink, token
-from hermes.events.origin import is_foreign, relay
+from hermes.events.envelope import is_foreign, relay
 from hermes.events.wire import WireEncoder
 from hermes.primitives.recent import RecentDict
 from hermes.store.leases import this_process

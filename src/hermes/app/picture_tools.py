@@ -169,7 +169,7 @@ class PictureTools:
         )
         if not self._sees:
             return tuple(browser.tools)
-        from hermes.media.browser_vision import BrowserVision
+        from hermes.media.vision import BrowserVision
 
         looking = BrowserVision(browser, self._folder, self._looker)
         return (*browser.tools, looking.browser_vision)

@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 
 from hermes.core.compaction import CompactionCut, NotCompacted, compacted_to
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import Tool, ToolContext
+from hermes.core.ports import Effect, Tool, ToolContext
 from hermes.errors import HermesError, ToolFailed
 from hermes.plugins.agent_plugins import (
     AgentPlugins,
@@ -20,7 +19,7 @@ from hermes.plugins.agent_plugins import (
     PluginTool,
     call_with_known,
 )
-from hermes.primitives.foreign_call import in_own_thread
+from hermes.primitives.threads import in_own_thread
 from hermes.schema.events import SessionCompacted
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished
 from hermes.schema.tool_spec import ToolResult, ToolSpec

@@ -11,7 +11,7 @@ from hermes.children.helper_programs import find_program
 from hermes.errors import in_sentences
 from hermes.media.media_error import MediaError
 from hermes.media.speech_deps import SpeechDeps, configured
-from hermes.schema.voice import SpokenReplies, SpokenRepliesSet
+from hermes.schema.events import SpokenReplies, SpokenRepliesSet
 from hermes.settings import Secrets
 from hermes.settings.load import environment, load_secrets
 

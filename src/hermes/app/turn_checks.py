@@ -29,7 +29,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.tool_spec import ToolResult
-from hermes.settings.language_servers import LanguageServerSettings
+from hermes.settings.tools import LanguageServerSettings
 from hermes.text.translation import translator
 from hermes.tools.escapes import shown
 from hermes.tools.process.long_output import OutputFolder

@@ -20,7 +20,7 @@ from hermes.bridge import EventSource
 from hermes.bridge.orphan_spools import OrphanSpools
 from hermes.bridge.outbox import Outbox
 from hermes.bridge.websocket import Target, Wire, WireClosed, WireRefused
-from hermes.events.origin import is_foreign
+from hermes.events.envelope import is_foreign
 from hermes.primitives.backoff import Backoff
 
 log = logging.getLogger("hermes.bridge")

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from hermes.bridge import EventSource
-from hermes.events.origin import is_foreign
+from hermes.events.envelope import is_foreign
 from hermes.events.wire import WireEncoder
 from hermes.primitives.repeated_errors import RepeatedErrors
 

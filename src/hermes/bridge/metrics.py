@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hermes.bridge import EventSource
 from hermes.bridge.event_thread import EventThread
 from hermes.bridge.traces import answers, keep_quiet, sent_headers
-from hermes.events.origin import is_foreign
+from hermes.events.envelope import is_foreign
 from hermes.installation import install_hint
 from hermes.settings.sections import TraceSettings
 

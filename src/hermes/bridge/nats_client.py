@@ -15,7 +15,7 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.primitives.backoff import Backoff
-from hermes.primitives.event_loop_thread import EventLoopThread
+from hermes.primitives.threads import EventLoopThread
 from hermes.settings.sections import EventSettings
 from hermes.text.translation import translator
 

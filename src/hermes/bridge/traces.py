@@ -15,7 +15,7 @@ import msgspec
 
 from hermes.bridge import EventSource
 from hermes.bridge.event_thread import EventThread
-from hermes.events.origin import is_foreign
+from hermes.events.envelope import is_foreign
 from hermes.installation import install_hint
 from hermes.primitives.recent import RecentDict
 from hermes.settings.redaction import mask

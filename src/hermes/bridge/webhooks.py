@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.bridge import EventSource
-from hermes.bridge.dashboard_target import is_private
 from hermes.bridge.spool import Spool, SpoolTaken, left_behind, thin_out
-from hermes.events.origin import is_foreign
+from hermes.bridge.websocket import is_private
+from hermes.events.envelope import is_foreign
 from hermes.events.wire import WireEncoder
 from hermes.primitives.backoff import Backoff
 from hermes.schema.catalogue import CATALOGUE

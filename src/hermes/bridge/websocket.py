@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import ipaddress
 import os
 import socket
 import struct
@@ -10,7 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import quote, urlsplit
 
+import msgspec
+
 from hermes.errors import HermesError
+from hermes.settings import Home
+from hermes.settings.load import EventTarget
 
 _PATH = "/api/pub"  # of an address that names only the machine
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -295,3 +300,43 @@ def _has_to_wait(error: OSError) -> bool:
         "SSLWantReadError",
         "SSLWantWriteError",
     }  # by name: ssl may not be loaded
+
+
+class _Running(msgspec.Struct):
+    pub_url: str
+    token: str
+    pid: int
+
+
+def of_home(home: Home, cafile: str = "") -> Target | None:
+    """The dashboard of this home, if it runs in another process. It writes its address to a file that only the user reads."""
+    try:
+        found = msgspec.json.decode(
+            (home.root / "dashboard" / "running.json").read_bytes(), type=_Running
+        )
+        os.kill(found.pid, 0)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return (
+        None if found.pid == os.getpid() else Target(found.pub_url, found.token, cafile)
+    )
+
+
+def finder(
+    home: Home, named: EventTarget, cafile: str = ""
+) -> Callable[[], Target | None]:
+    """Returns a function that finds the dashboard. It is called for each attempt, because a restarted dashboard has moved."""
+    if named.url:
+        return lambda: Target(named.url, named.token)
+    return lambda: of_home(home, cafile)
+
+
+def is_private(url: str) -> bool:
+    """Whether nobody can listen in on the connection: it stays on this machine, or is encrypted."""
+    place = urlsplit(url)
+    if place.scheme in {"wss", "https"} or place.hostname == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(place.hostname or "").is_loopback
+    except ValueError:
+        return False

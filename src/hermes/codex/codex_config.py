@@ -21,8 +21,8 @@ from hermes.primitives.files import make_private_folder
 from hermes.settings import atomic
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import read_text
+from hermes.settings.mcp import McpServerSettings
 from hermes.settings.redaction import has_credentials
-from hermes.settings.sections import McpServerSettings
 
 PERMISSIONS = ":workspace"
 _GROUP_AND_OTHERS_MODE = 0o077  # what a file's mode gives anybody but its owner

@@ -1,6 +1,6 @@
 """Whether codex runs the turns, and with which model. Cheap to import: every surface names the engine."""
 
-from hermes.settings.sections import ModelSettings
+from hermes.settings.models import ModelSettings
 
 CODEX = "codex"
 ON = "codex_app_server"

@@ -228,7 +228,7 @@ def show_batch_status(context: CommandContext, name: BatchName) -> BatchStatus:
 @command("batch stats")
 def show_batch_statistics(context: CommandContext, name: BatchName) -> BatchStatistics:
     """Count endings, tool calls, failures and reasoning over all rows of a batch."""
-    from hermes.app.batches.export import trajectories
+    from hermes.app.batches.row_state import trajectories
 
     batch = Batches(context.home).find(name)
     return BatchStatistics(batch.name, statistics_of(trajectories(context.app, batch)))
@@ -248,7 +248,8 @@ def export_batch(  # noqa: PLR0913 - what is exported and how
     force: Annotated[bool, "replace FILE if it exists"] = False,
 ) -> RawText | TextResult:  # fmt: skip
     """Write the trajectories of a batch as JSON lines, one per row, in the order of the dataset."""
-    from hermes.app.batches.export import BatchExport, trajectories
+    from hermes.app.batches.row_state import trajectories
+    from hermes.trajectories.formats import BatchExport
 
     batch = Batches(context.home).find(name)
     choice = ExportChoice(

@@ -9,8 +9,14 @@ import msgspec
 
 from hermes.app.machines import WaitingWork, waiting_jobs
 from hermes.app.schedules.form import JobForm, parsed_fields
-from hermes.app.schedules.jobs import JobBook, JobDraft, answer_of
-from hermes.app.schedules.listing import next_by_job, starts, state_of
+from hermes.app.schedules.jobs import (
+    JobBook,
+    JobDraft,
+    answer_of,
+    next_by_job,
+    starts,
+    state_of,
+)
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import first_line

@@ -71,3 +71,11 @@ def _row(table: TableBlock, row: TableRow) -> str:
     return " · ".join(
         (f"- `{first_line(first)}`", *(first_line(cell) for cell in rest if cell))
     )
+
+
+def code_block(text: str) -> str:
+    """Returns a code block in Markdown. The text can contain any backticks."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}\n{text}\n{fence}"

@@ -27,9 +27,9 @@ from hermes.mcp.server_config import ServerReports
 from hermes.settings.edit import remove_entry, set_value
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import load
+from hermes.settings.mcp import McpServerSettings
 from hermes.settings.redaction import has_credentials, mask
 from hermes.settings.secrets import is_secret_name
-from hermes.settings.sections import McpServerSettings
 from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)

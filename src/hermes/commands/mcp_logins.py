@@ -12,7 +12,7 @@ from hermes.errors import HermesError, NotFound
 from hermes.mcp import ServerFailed
 from hermes.mcp.login import ServerSignIn
 from hermes.mcp.logins import LoginStore
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

@@ -23,8 +23,7 @@ from hermes.schema.events import ModelRetried, ReplyRejected, TurnEnded
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.schema.sign_ins import LoginExpired
 from hermes.settings import Home
-from hermes.settings.personal_data import mask_personal
-from hermes.settings.redaction import mask
+from hermes.settings.redaction import mask, mask_personal
 from hermes.text.translation import in_language, translator
 
 t = translator(__name__)

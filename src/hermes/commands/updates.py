@@ -248,7 +248,7 @@ class _Source:
             raise UsageError(
                 t("This copy of Hermes did not come from a package index."), hint=hint
             )
-        from hermes.app.updates.index_download import download
+        from hermes.app.updates.new_version import download
 
         self._download = download(self._context.environment, self._version)
         return find_version(self._download, self._version)

@@ -14,12 +14,12 @@ import msgspec
 
 from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.core.fence import fenced
-from hermes.core.parallel_calls import PlannedCall, segments
 from hermes.core.ports import (
     Approver,
     ForwardingTool,
     Journal,
     Keeper,
+    PlannedCall,
     PlanReply,
     Policy,
     PolicyDecision,
@@ -423,3 +423,33 @@ def _plan(index: int, item: ReadyCall | Unusable, cwd: Path) -> PlannedCall:
         return PlannedCall(index, "read")
     paths = item.tool.paths(item.arguments, cwd) if item.tool.effect == "files" else ()
     return PlannedCall(index, item.tool.effect, paths)
+
+
+def segments(calls: Sequence[PlannedCall]) -> list[list[PlannedCall]]:
+    """Groups calls, in order, into segments that may run at the same time.
+
+    Calls that only read run together, and so do calls that only look something up on the network. Calls that change
+    named files run together unless their files overlap. Anything else runs alone.
+    """
+    groups: list[list[PlannedCall]] = []
+    for call in calls:
+        if groups and _fits(call, groups[-1]):
+            groups[-1].append(call)
+        else:
+            groups.append([call])
+    return groups
+
+
+def _fits(call: PlannedCall, group: list[PlannedCall]) -> bool:
+    if call.effect == "other" or group[0].effect != call.effect:
+        return False
+    return call.effect != "files" or not any(_overlap(call, other) for other in group)
+
+
+def _overlap(one: PlannedCall, two: PlannedCall) -> bool:
+    """Whether a path of one equals, contains or lies within a path of the other. A call without paths overlaps everything."""
+    if not one.paths or not two.paths:
+        return True
+    return any(
+        a == b or a in b.parents or b in a.parents for a in one.paths for b in two.paths
+    )

@@ -9,12 +9,11 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from hermes.core.parallel_calls import Effect
 from hermes.errors import ToolFailed
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
@@ -27,6 +26,16 @@ from hermes.schema.events import (
 from hermes.schema.messages import Message
 from hermes.schema.model import ModelEvent, ModelRequest
 from hermes.schema.tool_spec import ToolResult, ToolSpec
+
+Effect: TypeAlias = Literal["read", "network", "files", "other"]
+
+
+class PlannedCall(msgspec.Struct, frozen=True):
+    """What planning needs to know of a call: its position, what it does, and to which absolute paths."""
+
+    index: int
+    effect: Effect
+    paths: tuple[PurePath, ...] = ()
 
 
 class Clock(Protocol):

@@ -1,7 +1,6 @@
 """The event bus: topics, patterns, envelopes, delivery. It knows no event type."""
 
-from hermes.events.bus import Bus, BusStats
-from hermes.events.default import default_bus
+from hermes.events.bus import Bus, BusStats, default_bus
 from hermes.events.envelope import Envelope, thaw
 from hermes.events.stream import Policy, Stream
 from hermes.events.subscription import Callback, Subscription, SubscriptionStats

@@ -5,9 +5,8 @@ import sys
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
-from hermes.events.counters import Outcomes
 from hermes.events.envelope import Envelope
-from hermes.events.subscription import Callback, Subscription
+from hermes.events.subscription import Callback, Outcomes, Subscription
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Task

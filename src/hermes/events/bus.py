@@ -19,7 +19,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from hermes.events.background import DROPPED, AsyncCallbacks, InFlight
-from hermes.events.counters import Counter, Outcomes
 from hermes.events.envelope import (
     FLAT,
     Envelope,
@@ -32,6 +31,8 @@ from hermes.events.nesting import RecursionGuard, Stop
 from hermes.events.stream import Policy, Stream
 from hermes.events.subscription import (
     Callback,
+    Counter,
+    Outcomes,
     Stopwatch,
     Subscription,
     SubscriptionStats,
@@ -467,3 +468,11 @@ def _check(what: str, value: object) -> None:
         ) from None
     if not value:
         raise ValueError(f"a {what} can't be empty") from None
+
+
+_bus = Bus()
+
+
+def default_bus() -> Bus:
+    """Returns the bus of this process, behind `hermes_events`. Constructors are given their bus; only facades use this one."""
+    return _bus

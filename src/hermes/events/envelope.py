@@ -4,7 +4,8 @@ Containers are copied and frozen; tuples stay tuples. A value that JSON can't ho
 and the envelope is then an `Unencodable`: senders replace the value with a string (`wire.py`).
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, SupportsIndex
 
 MAX_LEVELS = 100
@@ -14,6 +15,7 @@ MAX_DIGITS = 4300  # of an integer: Python writes and reads no more
 FLAT: frozenset[type] = frozenset((str, int, float, bool, type(None)))
 
 _TOO_LARGE = 10**MAX_DIGITS
+_fill_in = dict.setdefault  # an envelope refuses its own
 
 
 class Envelope(dict[str, Any]):
@@ -247,3 +249,36 @@ def _is_text(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def relay(
+    publish: Callable[[str, Mapping[str, Any]], None],
+    topic: str,
+    payload: Mapping[str, Any],
+) -> None:
+    """Publishes an event of another process, as read from JSON. Raises as `publish` does for an
+    empty topic.
+    """
+    event = Foreign(payload)
+    for value in payload.values():
+        kind = type(value)
+        if kind is not str and kind is not int and kind not in FLAT:
+            event = Foreign(seal(payload, topic, topic.partition(".")[0], time.time()))
+            break
+    else:
+        if "type" not in payload:
+            _fill_in(event, "type", topic)
+        if "ts" not in payload:
+            _fill_in(event, "ts", time.time())
+        if "src" not in payload:
+            _fill_in(event, "src", topic.partition(".")[0])
+    publish(topic, event)
+
+
+def is_foreign(event: object) -> bool:
+    """Returns whether an event, as a subscriber receives it, came from another process.
+
+    Code that sends events to other processes checks this first, so that no event is sent back or sent on twice. An
+    event that a subscriber publishes in response is not foreign.
+    """
+    return type(event) is Foreign

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-from hermes.events.counters import Counter
+from hermes.events.subscription import Counter
 
 # A topic is remembered as reported once; beyond this many topics nothing more is logged.
 MAX_REPORTED = 1000

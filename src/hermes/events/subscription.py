@@ -1,10 +1,12 @@
 """One subscription: its pattern, callback, owner and statistics."""
 
 import functools
+import sys
 from collections.abc import Callable
+from itertools import repeat
+from operator import length_hint
 from typing import Any, NamedTuple
 
-from hermes.events.counters import Outcomes
 from hermes.events.envelope import Envelope
 
 Callback = Callable[[Envelope], object]
@@ -156,3 +158,34 @@ class Stopwatch:
             seconds -= jump
         self._since, self._offset = now, offset
         subscription.slowest = max(subscription.slowest, seconds)
+
+
+class Counter:
+    """A number that only grows. `add()` is one C call, so that no two threads can count the same step."""
+
+    __slots__ = ("_left", "add")
+
+    def __init__(self) -> None:
+        self._left = repeat(None, sys.maxsize)
+        self.add = self._left.__next__
+
+    @property
+    def value(self) -> int:
+        return sys.maxsize - length_hint(self._left)
+
+
+class Outcomes:
+    """Counts what happened to events that were not simply delivered."""
+
+    __slots__ = ("dropped", "failed", "finished", "scheduled")
+
+    def __init__(self) -> None:
+        self.failed = Counter()
+        self.dropped = Counter()
+        self.scheduled = Counter()  # handed to a loop
+        self.finished = Counter()  # and done there, well or not
+
+    @property
+    def pending(self) -> int:
+        finished = self.finished.value
+        return max(self.scheduled.value - finished, 0)

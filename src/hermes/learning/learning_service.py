@@ -26,16 +26,16 @@ from hermes.learning.history_repository import HistoryRepository
 from hermes.learning.memory import MemoryFiles, MemoryLimits
 from hermes.learning.proposals import Proposal, Proposals
 from hermes.learning.skill_library import BUNDLED, SkillLibrary
-from hermes.learning.skill_records import SkillRecords
+from hermes.learning.skill_records import SkillRecords, SkillUse
 from hermes.primitives.files import make_private_folder
 from hermes.settings import Home
 from hermes.settings.sections import LearningSettings
 from hermes.text.translation import translator
 
-t = translator(__name__)
-
 if TYPE_CHECKING:
     from hermes.learning.remote import LearningConflict, LearningRemote, SyncReport
+
+t = translator(__name__)
 
 waiting = logging.getLogger("hermes.waiting")
 
@@ -44,6 +44,7 @@ ExclusiveRemote: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 PREFIX = "skill:"
 _UNREACHABLE = ".remote-unreachable"  # exists once that was said
+_DAY_S = 86_400.0
 
 
 class SkillCommand(msgspec.Struct, frozen=True):
@@ -296,3 +297,20 @@ def folder_of(person: str) -> str:
     """Returns the name of a person's folder: readable and unique."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", person).strip("-")[:40]
     return f"{plain}-{hashlib.sha256(person.encode()).hexdigest()[:8]}"
+
+
+def unused(learning: LearningService, now: float, days: int) -> list[SkillChange]:
+    """Returns changes that retire skills: written by Hermes, not pinned or edited by the user, and
+    long unused.
+    """
+    if not days:
+        return []
+    uses, records = learning.skills.records.uses(), learning.skills.records.all()
+    found: list[SkillChange] = []
+    for skill in learning.skills.all():
+        if skill.origin != "agent" or learning.skills.is_users(skill.name):
+            continue
+        last = max(uses.get(skill.name, SkillUse()).last, records[skill.name].created)
+        if now - last > days * _DAY_S:
+            found.append(SkillChange(skill.name, retire=True))
+    return found

@@ -28,7 +28,7 @@ from hermes.mcp.server_config import ServerAddress
 from hermes.mcp.server_limits import NotificationFilter
 from hermes.mcp.server_prompts import prompt_listing
 from hermes.mcp.stdio_server import ServerChild
-from hermes.settings.sections import McpToolSettings
+from hermes.settings.mcp import McpToolSettings
 from hermes.text.translation import translator
 
 t = translator(__name__)

@@ -11,7 +11,7 @@ import msgspec
 from hermes.mcp.safe_text import one_line, plain
 from hermes.mcp.server_prompts import PromptDefinition
 from hermes.schema.tool_spec import ToolSpec
-from hermes.settings.sections import McpToolSettings
+from hermes.settings.mcp import McpToolSettings
 
 PREFIX = "mcp"
 MAX_TOOLS = 512

@@ -9,7 +9,7 @@ from hermes.mcp.logins import LoginStore, ServerLogin, login_command
 from hermes.mcp.safe_text import ServerFailed
 from hermes.primitives.tasks import cancel_and_wait
 from hermes.settings import Home
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 from hermes.text.translation import translator
 
 t = translator(__name__)

@@ -12,7 +12,7 @@ from hermes.errors import HermesError, Refused, ToolFailed, UsageError
 from hermes.mcp import elicitation
 from hermes.mcp.connection import McpConnection, PeerHandlers
 from hermes.mcp.definitions import Definition, Listing, is_server_name
-from hermes.mcp.results import ResultReader, source, unusable
+from hermes.mcp.results import ResultReader, listed_blocks, marked, source, unusable
 from hermes.mcp.safe_text import Redaction, ServerFailed, ServerRefused, one_line
 from hermes.mcp.server_config import (
     ServerContext,
@@ -23,12 +23,11 @@ from hermes.mcp.server_config import (
 )
 from hermes.mcp.server_limits import CallTimeout
 from hermes.mcp.server_prompts import prompt_arguments
-from hermes.mcp.server_resources import listed_blocks, marked
 from hermes.mcp.tool_pins import PinnedTools
 from hermes.primitives.backoff import delay_s
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.tool_spec import ToolResult
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 from hermes.text.translation import translator
 
 t = translator(__name__)

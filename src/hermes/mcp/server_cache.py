@@ -17,7 +17,7 @@ from hermes.errors import SettingsError
 from hermes.mcp.definitions import Definition, Listing
 from hermes.primitives.files import make_private_folder, replace_file
 from hermes.settings import Home, atomic
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 from hermes.text.translation import translator
 
 t = translator(__name__)

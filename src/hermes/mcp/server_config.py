@@ -16,7 +16,7 @@ from hermes.mcp.safe_text import Redaction, ServerFailed
 from hermes.mcp.server_cache import Listings, ToolPins
 from hermes.mcp.stdio_server import ServerLaunch
 from hermes.settings import Home, Secrets
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 from hermes.text.translation import translator
 
 t = translator(__name__)

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import ToolContext
+from hermes.core.ports import Effect, ToolContext
 from hermes.errors import SettingsError, ToolFailed
 from hermes.mcp.connection import load
 from hermes.mcp.definitions import Definition, Listing, is_server_name
@@ -22,7 +21,7 @@ from hermes.mcp.server_config import ServerContext, ServerReports, ServerStatus
 from hermes.mcp.server_prompts import PromptDefinition
 from hermes.schema.tool_spec import ToolResult, ToolSpec
 from hermes.settings import Home, Secrets
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 from hermes.text.translation import translator
 
 t = translator(__name__)

@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import msgspec
 from msgspec import Meta
 
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import ToolContext
+from hermes.core.ports import Effect, ToolContext
 from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.picture_folder import KeptPicture, PictureFolder, read_picture
 from hermes.schema.messages import Image
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import WebSettings
+from hermes.settings.tools import WebSettings
 from hermes.text.translation import translator
 from hermes.tools.tool import judged, tool
 
-t = translator(__name__)
-
 if TYPE_CHECKING:
+    from hermes.tools.browser.browser_tools import BrowserTools
     from hermes.tools.web.address_check import Resolver
     from hermes.tools.web.web_client import WebClient
+
+t = translator(__name__)
 
 _SCHEMES = ("http://", "https://")
 _DESCRIBE = "Describe this picture."
@@ -165,3 +165,30 @@ async def looked_at(
         return ToolResult(text=f"{head} {answer.by} looked at it.", images=(described,))
     text = f"{head} {answer.by} looked at it:\n{answer.text}"
     return ToolResult(text=text, source=asked.name)
+
+
+def _has_opened(owner: "BrowserVision") -> bool:
+    return owner.browser.has_opened
+
+
+class BrowserVision:
+    """The tool of one session, beside its browser."""
+
+    def __init__(
+        self, browser: "BrowserTools", folder: PictureFolder, looker: PictureLooker
+    ) -> None:
+        self.browser = browser
+        self._folder = folder
+        self._looker = looker
+
+    @tool("browser_vision", effect="read", joins=_has_opened)
+    async def browser_vision(
+        self, context: ToolContext, question: str = ""
+    ) -> ToolResult:
+        """Looks at what the browser shows."""
+        shot = await self.browser.screenshot()
+        kept = await asyncio.to_thread(self._folder.keep, "page", shot.data)
+        asked = PictureQuestion("page", kept, question)
+        result = await looked_at(self._looker, context.session, asked)
+        saved = f"{result.text}\nSaved in {kept.image.source}."
+        return msgspec.structs.replace(result, text=saved, source=shot.url)

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from hermes.schema.messages import Usage
-from hermes.settings.sections import CustomModel
+from hermes.settings.models import CustomModel
 
 
 class Prices(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ import msgspec
 from hermes.providers.catalogue import ModelFacts, facts_of
 from hermes.providers.provider_table import Quirks
 from hermes.schema.model import ModelRequest
-from hermes.settings.sections import CustomModel
+from hermes.settings.models import CustomModel
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

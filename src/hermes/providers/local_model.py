@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hermes.providers.embedded import EmbeddedModel, ModelFile
     from hermes.providers.embedded.catalogue import AdapterKind
     from hermes.providers.embedded.native_model import NativeToolModel
-    from hermes.settings.sections import LocalModelSettings
+    from hermes.settings.models import LocalModelSettings
 
 PROVIDER = "embedded"
 

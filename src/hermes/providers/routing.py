@@ -14,7 +14,7 @@ from hermes.providers.catalogue import ModelFacts, Prices, facts_of
 from hermes.providers.credentials import ApiKey, Credential
 from hermes.providers.provider_table import FAMILIES, Api, Quirks, is_local
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import CustomModel, CustomProvider
+from hermes.settings.models import CustomModel, CustomProvider
 from hermes.text.translation import translator
 
 t = translator(__name__)

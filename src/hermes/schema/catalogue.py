@@ -9,9 +9,8 @@ import msgspec
 
 from hermes.schema import events
 from hermes.schema.event_base import ENVELOPE_FIELDS, Event
+from hermes.schema.events import OwnCommandRan, SpokenRepliesSet
 from hermes.schema.messages import MESSAGES
-from hermes.schema.own_commands import OwnCommandRan
-from hermes.schema.voice import SpokenRepliesSet
 
 _OTHERS: tuple[type[Event], ...] = (
     events.SessionCreated,

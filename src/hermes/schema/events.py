@@ -19,6 +19,8 @@ Mode: TypeAlias = Literal["ask", "auto-edit", "plan", "full"]
 TurnEnd: TypeAlias = Literal[
     "done", "interrupted", "failed", "crashed", "refused", "budget"
 ]
+SpokenReplies: TypeAlias = Literal["off", "on", "tts"]
+"""Replies are never spoken, only to voice notes, or always."""
 
 
 class SessionCreated(Event, frozen=True, kw_only=True):
@@ -729,4 +731,28 @@ class Gap(Event, frozen=True, kw_only=True):
     pattern: Annotated[str, Meta(description="Pattern of the stream.")]
     policy: Annotated[
         str, Meta(description="`drop_oldest`, `drop_newest`, `close`, or `spool_full`.")
+    ]
+
+
+class OwnCommandRan(Event, frozen=True, kw_only=True):
+    """The user ran a command in the chat. The model reads its output with the user's next message."""
+
+    topic: ClassVar[str] = "agent.command.ran"
+    sensitive: ClassVar[tuple[str, ...]] = ("command", "output")
+
+    command: Annotated[str, Meta(description="The command line.")]
+    output: Annotated[str, Meta(description="What it printed, or the end of it.")] = ""
+    code: Annotated[
+        int, Meta(description="Its exit code; negative for the signal that ended it.")
+    ] = 0
+
+
+class SpokenRepliesSet(Event, frozen=True, kw_only=True):
+    """The user said whether the replies of a session are spoken (`/voice`)."""
+
+    topic: ClassVar[str] = "session.spoken_replies_set"
+
+    mode: Annotated[
+        SpokenReplies,
+        Meta(description="off: never; on: replies to voice notes; tts: all replies."),
     ]

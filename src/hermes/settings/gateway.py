@@ -11,10 +11,10 @@ from msgspec import Meta
 from hermes.settings.chat_platforms import (
     MatrixSettings,
     MattermostSettings,
+    NtfySettings,
     SignalSettings,
     WhatsAppSettings,
 )
-from hermes.settings.ntfy import NtfySettings
 from hermes.settings.secrets import Secrets
 from hermes.settings.section import AMOUNT, Section
 

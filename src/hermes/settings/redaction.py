@@ -53,6 +53,17 @@ _LONGEST_ENCODED = 20_000
 _SHORTEST_SPLIT = 16
 _DEPTH = 2
 """How many times encoded text is decoded."""
+_MENTION = r"<@[!&]?[A-Z0-9]{6,24}(?:\|[^>]{0,80})?>"
+_INTERNATIONAL = r"(?<![\w.+])\+[1-9](?:[ ./()\-]{0,2}\d){7,14}(?!\d|:\d)"
+_AREA_CODE = r"(?<!\w)\(\d{2,5}\)[ \-/]?\d{2,4}(?:[ \-/]?\d{2,4}){1,3}(?!\w)"
+_NAMED = (
+    r"(?i)\b(?:telephone|phone|mobile|tel|sms)(?:[_ ]?(?:number|no|id))?[\"']?"
+    r"\s{0,4}[:=]\s{0,4}[\"']?(\d(?:[ ./()\-]{0,2}\d){6,14})(?!\d)"
+)
+_WHATSAPP = (
+    r"(?i)(?<![\w+])\d{7,15}(?=(?::\d{1,3})?@(?:s\.whatsapp\.net|c\.us)\b)"
+    r"|(?<=wa\.me/)\d{7,15}|(?<=whatsapp:)\d{7,15}(?!\d)"
+)
 
 
 def mask(text: str, depth: int = _DEPTH) -> str:
@@ -212,3 +223,26 @@ def _decoded(text: str) -> str:
         return ""
     data = binascii.a2b_base64(text + "=" * (-len(text) % 4))
     return data.decode() if data.isascii() and data.strip() else ""
+
+
+def mask_personal(text: str) -> str:
+    """Returns `text` with phone numbers, and mentions of chat users by number, replaced. For logs and reports.
+
+    Approval texts and summaries keep both, because a person must see who gets a message.
+    """
+    if "<@" in text:
+        text = compiled(_MENTION).sub(f"<@{HIDDEN}>", text)
+    if "+" in text:
+        text = compiled(_INTERNATIONAL).sub(HIDDEN, text)
+    if "(" in text:
+        text = compiled(_AREA_CODE).sub(HIDDEN, text)
+    low = text.lower()
+    if "phone" in low or "mobile" in low or "tel" in low or "sms" in low:
+        text = compiled(_NAMED).sub(_without_number, text)
+    if "whatsapp" in low or "wa.me/" in low or "@c.us" in low:
+        text = compiled(_WHATSAPP).sub(HIDDEN, text)
+    return text
+
+
+def _without_number(found: "re.Match[str]") -> str:
+    return found[0][: found.start(1) - found.start()] + HIDDEN

@@ -1,5 +1,5 @@
-"""The settings, as types. A new setting is a field here (or in `gateway`); a new section is a Struct and a field of
-`Settings`.
+"""The settings, as types. A new setting is a field of its section, here or in the module of its topic (`models`, `tools`,
+`gateway` ...); a new section is a Struct and a field of `Settings`.
 
 Everything else follows from these types: validation, the environment variables, `hermes config` and the reference page.
 A field's `Meta` holds its bounds and its one-line description; a section's docstring describes the section.
@@ -15,13 +15,53 @@ from msgspec import Meta
 
 from hermes.settings.boards import BoardSettings
 from hermes.settings.gateway import ApiSettings, GatewaySettings, ScheduleSettings
-from hermes.settings.goals import GoalSettings
-from hermes.settings.language_servers import LanguageServerSettings
-from hermes.settings.mcp import McpSettings
+from hermes.settings.mcp import McpServerSettings, McpSettings
 from hermes.settings.media import MediaSettings
+from hermes.settings.models import (
+    AuxiliarySettings,
+    BudgetSettings,
+    CompressionSettings,
+    CustomProvider,
+    LocalModelSettings,
+    ModelSettings,
+    SignInSettings,
+)
 from hermes.settings.section import AMOUNT, Section
-from hermes.settings.sign_ins import SignInSettings
-from hermes.settings.worktrees import WorktreeSettings
+from hermes.settings.tools import (
+    ApprovalSettings,
+    BrowserSettings,
+    LanguageServerSettings,
+    SandboxSettings,
+    ToolSettings,
+    WebSettings,
+)
+
+
+class WorktreeSettings(Section, frozen=True):
+    """Copies of a repository to work in (`hermes --worktree`)."""
+
+    children: Annotated[
+        bool,
+        Meta(
+            description="Tell the model that a child agent can work in a worktree of its own."
+        ),
+    ] = False
+
+
+class GoalSettings(Section, frozen=True):
+    """Limits of goals (`/goal`). One goal can have others: `turns:` and `budget:` lines."""
+
+    max_turns: Annotated[
+        int,
+        Meta(ge=1, le=10_000, description="Turns after which a goal pauses."),
+    ] = 20
+    budget: Annotated[
+        str,
+        Meta(
+            pattern=AMOUNT,
+            description="The most that a goal may use, such as `$2` or `500k tokens`; empty for no cap of its own.",
+        ),
+    ] = ""
 
 
 class SessionSettings(Section, frozen=True):
@@ -242,355 +282,6 @@ class LoggingSettings(Section, frozen=True):
     ] = "info"
 
 
-class ModelSettings(Section, frozen=True):
-    """Which model answers, and how long Hermes waits for it."""
-
-    provider: Annotated[
-        str,
-        Meta(
-            description="A provider, one of `custom_providers`, or `auto`: the first provider with a key, else `embedded`."
-        ),
-    ] = "auto"
-    default: Annotated[
-        str,
-        Meta(description="The model's name; empty for the provider's default model."),
-    ] = ""
-    base_url: Annotated[
-        str,
-        Meta(
-            description="Base URL of the service, usually ending in /v1; empty for the provider's own."
-        ),
-    ] = ""
-    api: Annotated[
-        Literal["auto", "chat", "responses", "anthropic"],
-        Meta(
-            description="The wire format: Chat Completions, OpenAI Responses or Anthropic Messages; `auto` chooses by provider."
-        ),
-    ] = "auto"
-    fallback: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Models to try, in order, if this one fails: `provider:model`, or a model of the same provider."
-        ),
-    ] = ()
-    max_output_tokens: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
-        Meta(
-            description="The longest reply, in tokens; null for the provider's default."
-        ),
-    ] = None
-    temperature: Annotated[
-        Annotated[float, Meta(ge=0, le=2)] | None,
-        Meta(
-            description="Sampling temperature, if the model accepts one; null for the provider's default."
-        ),
-    ] = None
-    reasoning_effort: Annotated[
-        Literal["default", "none", "minimal", "low", "medium", "high", "xhigh", "max"],
-        Meta(
-            description="How much a reasoning model thinks; `default` is the provider's default."
-        ),
-    ] = "default"
-    reasoning_summary: Annotated[
-        Literal["off", "auto", "concise", "detailed"],
-        Meta(
-            description="Ask the provider for a summary of hidden reasoning; some accounts are not allowed to."
-        ),
-    ] = "off"
-    connect_timeout: Annotated[
-        float, Meta(gt=0, le=600, description="Seconds to wait for a connection.")
-    ] = 10.0
-    first_byte_timeout: Annotated[
-        Annotated[float, Meta(gt=0, le=3600)] | None,
-        Meta(
-            description="Seconds to wait for the first byte of a reply; null for 60, or 300 on a local network."
-        ),
-    ] = None
-    idle_timeout: Annotated[
-        float,
-        Meta(
-            gt=0,
-            le=3600,
-            description="Seconds of silence after which Hermes gives up on a reply.",
-        ),
-    ] = 300.0
-    total_timeout: Annotated[
-        float, Meta(gt=0, le=86400, description="Seconds a whole reply may take.")
-    ] = 1800.0
-    max_attempts: Annotated[
-        int,
-        Meta(ge=1, le=10, description="Attempts per provider for one reply."),
-    ] = 4
-    max_retry_wait: Annotated[
-        float,
-        Meta(ge=0, le=3600, description="Total seconds to wait between attempts."),
-    ] = 60.0
-    openai_runtime: Annotated[
-        Literal["auto", "codex_app_server"],
-        Meta(
-            description="What runs your turns: Hermes (`auto`) or the codex program (`codex_app_server`); see `hermes codex`."
-        ),
-    ] = "auto"
-
-
-class CustomModel(Section, frozen=True):
-    """Facts about one of your models; Hermes looks up or assumes the rest. Prices are per million tokens."""
-
-    window: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
-        Meta(
-            description="The context window: tokens that fit into one request and its reply."
-        ),
-    ] = None
-    max_output: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
-        Meta(description="The longest reply, in tokens."),
-    ] = None
-    input_price: Annotated[
-        Annotated[float, Meta(ge=0)] | None,
-        Meta(description="Dollars per million input tokens."),
-    ] = None
-    output_price: Annotated[
-        Annotated[float, Meta(ge=0)] | None,
-        Meta(description="Dollars per million output tokens."),
-    ] = None
-    cache_read_price: Annotated[
-        Annotated[float, Meta(ge=0)] | None,
-        Meta(description="Dollars per million tokens read from the cache."),
-    ] = None
-    cache_write_price: Annotated[
-        Annotated[float, Meta(ge=0)] | None,
-        Meta(description="Dollars per million tokens written to the cache."),
-    ] = None
-    tools: Annotated[bool | None, Meta(description="The model can call tools.")] = None
-    images: Annotated[bool | None, Meta(description="The model accepts images.")] = None
-    reasoning: Annotated[
-        bool | None, Meta(description="The model reasons before it answers.")
-    ] = None
-
-
-class CustomProvider(Section, frozen=True):
-    """A model service of your own; without `base_url`, facts about the models of a known provider."""
-
-    base_url: Annotated[str, Meta(description="Base URL of the service.")] = ""
-    key_env: Annotated[
-        str,
-        Meta(
-            description="Name of the variable that holds its API key; empty if it needs none."
-        ),
-    ] = ""
-    api: Annotated[
-        Literal["auto", "chat", "responses", "anthropic"],
-        Meta(description="Its wire format."),
-    ] = "auto"
-    family: Annotated[
-        str,
-        Meta(
-            description="The known provider it behaves like; empty to decide by its URL."
-        ),
-    ] = ""
-    models: Annotated[
-        dict[str, CustomModel], Meta(description="Facts about its models, by name.")
-    ] = {}
-    headers: Annotated[
-        dict[str, str],
-        Meta(
-            description="Headers to add to every request, such as `X-BILLING-INVOKE-ORIGIN` for NVIDIA NIM. Never a key."
-        ),
-    ] = {}
-
-
-class LocalModelSettings(Section, frozen=True):
-    """A local model of your own: a GGUF file that is downloaded once and accepted only with this size and hash."""
-
-    sources: Annotated[
-        tuple[str, ...],
-        Meta(
-            min_length=1,
-            description="Addresses in the order to try, or paths at the model hub: `OWNER/NAME/resolve/main/FILE.gguf`.",
-        ),
-    ]
-    size: Annotated[int, Meta(gt=0, description="The size of the file in bytes.")]
-    sha256: Annotated[
-        str,
-        Meta(pattern="^[0-9A-Fa-f]{64}$", description="The SHA-256 of the file."),
-    ]
-    description: Annotated[str, Meta(description="What it is, for people.")] = ""
-    licence: Annotated[str, Meta(description="Its licence.")] = ""
-    context_tokens: Annotated[
-        int, Meta(ge=2048, description="The context window to run it with, in tokens.")
-    ] = 4096
-
-
-class BudgetSettings(Section, frozen=True):
-    """Hard caps: Hermes doesn't make a call that could exceed one. `$2.50` or `200k tokens`; empty for none."""
-
-    per_turn: Annotated[
-        str, Meta(pattern=AMOUNT, description="The most that one turn may use.")
-    ] = ""
-    per_session: Annotated[
-        str, Meta(pattern=AMOUNT, description="The most that one session may use.")
-    ] = ""
-    per_day: Annotated[
-        str,
-        Meta(
-            pattern=AMOUNT,
-            description="The most that all sessions may use in a day (UTC).",
-        ),
-    ] = ""
-    max_steps: Annotated[
-        int, Meta(ge=1, le=10_000, description="Model calls that one turn may make.")
-    ] = 500
-
-    def caps(self) -> dict[str, str]:
-        """The caps by scope."""
-        return {"turn": self.per_turn, "session": self.per_session, "day": self.per_day}
-
-
-class AuxiliarySettings(Section, frozen=True):
-    """Models for background work: `provider:model`, a model of the main provider, `auto` for its cheapest suitable model,
-    `main` for the model that answers you, or `off`. If one fails, the main model does the work."""
-
-    title: Annotated[
-        str, Meta(description="Gives sessions a title; `off` uses the first words.")
-    ] = "off"
-    summary: Annotated[
-        str,
-        Meta(description="Summarizes long conversations; can't be `off`."),
-    ] = "auto"
-    review: Annotated[
-        str,
-        Meta(
-            description="Reviews conversations to learn from them; `main` is cheapest, as its cache holds the conversation."
-        ),
-    ] = "main"
-    vision: Annotated[
-        str, Meta(description="Describes images to a model that reads only text.")
-    ] = "auto"
-    search: Annotated[
-        str,
-        Meta(description="Summarizes long web pages; `off` shows their beginning."),
-    ] = "off"
-    judge: Annotated[
-        str,
-        Meta(description="Judges whether a goal is reached; can't be `off`."),
-    ] = "main"
-    cards: Annotated[
-        str,
-        Meta(description="Turns rough cards of boards into specs or smaller cards."),
-    ] = "main"
-
-
-class CompressionSettings(Section, frozen=True):
-    """When Hermes compresses a long conversation, and what it keeps word for word."""
-
-    threshold: Annotated[
-        float,
-        Meta(
-            gt=0,
-            le=1,
-            description="Fraction of the model's context window that may fill up before Hermes compresses the conversation.",
-        ),
-    ] = 0.8
-    protect_first_n: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=1000,
-            description="How many messages at the beginning to keep word for word.",
-        ),
-    ] = 3
-    protect_last_n: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=10_000,
-            description="How many messages at the end to keep word for word.",
-        ),
-    ] = 20
-    engine: Annotated[
-        str,
-        Meta(
-            max_length=100,
-            description="Plugin context engine that compresses the conversation. If empty, Hermes writes a summary.",
-        ),
-    ] = ""
-
-
-class ApprovalSettings(Section, frozen=True):
-    """Requests for approval. `policy.yaml` says what needs none."""
-
-    timeout: Annotated[
-        float,
-        Meta(
-            ge=0,
-            le=604_800,
-            description="Seconds until an unanswered request counts as denied; 0 for never.",
-        ),
-    ] = 3_600.0
-
-
-class McpToolSettings(Section, frozen=True):
-    """Which tools of a server are offered, by name or by pattern, such as `read_*`."""
-
-    include: Annotated[
-        tuple[str, ...], Meta(description="Offer only these; empty for all.")
-    ] = ()
-    exclude: Annotated[tuple[str, ...], Meta(description="Don't offer these.")] = ()
-    vetted: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Offer these although their description looks like an instruction to the model; you have read it."
-        ),
-    ] = ()
-
-
-class McpServerSettings(Section, frozen=True):
-    """A program that Hermes starts (`command`), or a service (`url`). `${NAME}` in `env` and `headers` stands for a secret."""
-
-    command: Annotated[str, Meta(description="The program to start.")] = ""
-    args: Annotated[tuple[str, ...], Meta(description="Its arguments.")] = ()
-    env: Annotated[
-        dict[str, str],
-        Meta(description="Environment variables for the program; it gets few others."),
-    ] = {}
-    cwd: Annotated[
-        str,
-        Meta(description="The folder the program runs in; empty for your home folder."),
-    ] = ""
-    url: Annotated[str, Meta(description="URL of a service (streamable HTTP).")] = ""
-    headers: Annotated[
-        dict[str, str],
-        Meta(description="Headers to send with every request to the service."),
-    ] = {}
-    timeout: Annotated[
-        float,
-        Meta(gt=0, le=3600, description="Seconds of silence after which a call fails."),
-    ] = 60.0
-    connect_timeout: Annotated[
-        float,
-        Meta(gt=0, le=600, description="Seconds to wait for the server to start."),
-    ] = 10.0
-    idle_timeout: Annotated[
-        float,
-        Meta(
-            ge=0,
-            le=86400,
-            description="Seconds without a call until the server is stopped; 0 for never.",
-        ),
-    ] = 1800.0
-    enabled: Annotated[
-        bool, Meta(description="If false, the server stays configured but is not used.")
-    ] = True
-    trusted: Annotated[
-        bool,
-        Meta(
-            description="Trust the server to say which of its tools only read; those run without asking."
-        ),
-    ] = False
-    tools: McpToolSettings = McpToolSettings()
-
-
 class CodexSettings(Section, frozen=True):
     """The codex program as the engine, used when `model.openai_runtime` is `codex_app_server`."""
 
@@ -645,82 +336,6 @@ class CodexSettings(Section, frozen=True):
             description="Seconds until an idle codex process is stopped; it restarts when needed. 0 for never.",
         ),
     ] = 900.0
-
-
-class WebSettings(Section, frozen=True):
-    """Fetching and searching the web. Hermes reaches only public addresses, whatever a page says."""
-
-    search_backend: Annotated[
-        Literal["auto", "brave", "tavily", "exa", "serper", "searxng", "duckduckgo"],
-        Meta(
-            description="The search service; `auto` uses those that have a key (BRAVE_API_KEY, ...), otherwise DuckDuckGo."
-        ),
-    ] = "auto"
-    searxng_url: Annotated[
-        str,
-        Meta(description="URL of your own SearXNG; it may be on a private network."),
-    ] = ""
-    allow_hosts: Annotated[
-        tuple[str, ...],
-        Meta(
-            description="Private hosts that Hermes may also reach, by exact name: `wiki.lan`, `10.0.0.7:9000`."
-        ),
-    ] = ()
-    proxy: Annotated[
-        str,
-        Meta(
-            description="URL of a proxy; `environment` uses HTTPS_PROXY and similar variables; empty for none."
-        ),
-    ] = ""
-    timeout: Annotated[
-        float,
-        Meta(
-            gt=0, le=600, description="Seconds one page may take, including redirects."
-        ),
-    ] = 30.0
-    max_bytes: Annotated[
-        int,
-        Meta(
-            ge=1000,
-            le=200_000_000,
-            description="The most bytes to read of one page, after decompression.",
-        ),
-    ] = 10_000_000
-
-
-class BrowserSettings(Section, frozen=True):
-    """The browser for pages that need scripts. It follows the rules of `web`."""
-
-    executable: Annotated[
-        str, Meta(description="Path of Chromium or Chrome; empty to look for one.")
-    ] = ""
-    profile: Annotated[
-        str,
-        Meta(
-            description="Folder for the browser's profile and logins; empty for a new profile in each session."
-        ),
-    ] = ""
-    headless: Annotated[bool, Meta(description="Run the browser without a window.")] = (
-        True
-    )
-    timeout: Annotated[
-        float,
-        Meta(
-            gt=0,
-            le=600,
-            description="Seconds one step may take, such as opening a page.",
-        ),
-    ] = 30.0
-    idle_timeout: Annotated[
-        float,
-        Meta(gt=0, le=86400, description="Seconds until an idle browser is closed."),
-    ] = 900.0
-    as_root: Annotated[
-        bool,
-        Meta(
-            description="Let root open pages too. For root, they run without Chromium's own sandbox."
-        ),
-    ] = False
 
 
 class LearningSettings(Section, frozen=True):
@@ -829,31 +444,6 @@ class DashboardSettings(Section, frozen=True):
     shell: Annotated[
         str, Meta(description="The shell to run in its terminals; empty for your own.")
     ] = ""
-
-
-class ToolSettings(Section, frozen=True):
-    """Which tools the model is offered; see `hermes tools`. An entry is a toolset, a tool or a pattern like `mcp.*`."""
-
-    enabled: Annotated[
-        tuple[str, ...],
-        Meta(description="Tools to offer in addition to the defaults of each surface."),
-    ] = ()
-    disabled: Annotated[
-        tuple[str, ...],
-        Meta(description="Tools never to offer; this overrides every other setting."),
-    ] = ()
-
-
-class SandboxSettings(Section, frozen=True):
-    """The sandbox for commands that the model runs."""
-
-    hide_secrets: Annotated[
-        bool,
-        Meta(
-            description="Hide a project's .env files and keys from commands, unless git tracks them or you allow a"
-            " command to reach the whole machine."
-        ),
-    ] = True
 
 
 class WebhookSettings(Section, frozen=True):

@@ -1,6 +1,7 @@
-"""What a search over messages takes and returns, whichever database has the index."""
+"""Searching messages, whichever database has the index: which text is searched, what a search takes, what it returns."""
 
 import re
+from collections.abc import Iterator
 
 import msgspec
 
@@ -46,3 +47,30 @@ def snippet(text: str, query: str) -> str:
     cut = text[start : start + _SNIPPET_CHARS]
     line = " ".join(cut.split())
     return f"{'…' if start else ''}{line}{'…' if start + _SNIPPET_CHARS < len(text) else ''}"
+
+
+class _Call(msgspec.Struct):
+    name: str = ""
+    arguments: str = ""
+
+
+class _Text(msgspec.Struct):
+    text: str = ""
+    tool_calls: list[_Call] = []
+
+
+_decode = msgspec.json.Decoder(_Text).decode
+
+
+def searchable(data: bytes | str) -> str:
+    """Returns the text of a message; empty for one that can't be read, which the full check reports."""
+    try:
+        return "\n".join(_parts(_decode(data)))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+
+
+def _parts(message: _Text) -> Iterator[str]:
+    yield message.text
+    for call in message.tool_calls:
+        yield f"{call.name} {call.arguments}"

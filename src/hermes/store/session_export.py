@@ -1,13 +1,23 @@
-"""Exports and imports sessions as JSON lines: a header, then one event per line (see docs/events.md)."""
+"""Exports and imports sessions as JSON lines: a header, then one event per line (see docs/events.md).
+
+Also writes the optional JSON copies of sessions, for people and scripts that read files. The database stays
+authoritative.
+"""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
 from hermes.core.ports import Clock
-from hermes.errors import ImportRejected
+from hermes.errors import ImportRejected, StoreError
+from hermes.primitives.files import (
+    PRIVATE_FILE,
+    make_private_folder,
+    replace_file,
+)
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.event_base import ENVELOPE_FIELDS, Event
 from hermes.schema.events import SessionCreated, SessionImported, SessionRecovered
@@ -15,6 +25,7 @@ from hermes.store.log_row import MAX_EVENT_BYTES, Row, draft
 from hermes.store.ports import SqlDatabase
 from hermes.store.session_log import SessionLog, new_epoch, require_free, write_row
 from hermes.store.sql import SqlConnection
+from hermes.store.store import Store
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -190,3 +201,32 @@ def _rejected(number: int, what: str) -> ImportRejected:
         t.later("line {number}: {what}", number=number, what=what),
         hint=t.later("Nothing was imported."),
     )
+
+
+def event_document(store: Store, session: str) -> Any:
+    """A session as its events."""
+    info = store.sessions.find(session)
+    events = [row.envelope() for row in store.log.every_event(session)]
+    return {"session": info, "events": events}
+
+
+def write_snapshot(
+    store: Store,
+    session: str,
+    folder: Path,
+    document_of: Callable[[Store, str], Any] = event_document,
+) -> Path:
+    """Writes `session_<id>.json` atomically."""
+    if "/" in session:
+        raise StoreError(
+            t.later(
+                "session {session!r} can't have a file of its own", session=session
+            ),
+            hint=t.later("Its id is not a file name."),
+        )
+    content = msgspec.json.encode(document_of(store, session))
+    target = make_private_folder(folder) / f"session_{session}.json"
+    replace_file(
+        target, msgspec.json.format(content, indent=2), mode=PRIVATE_FILE, alone=False
+    )
+    return target

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hermes.store.role_leases import RoleLeases
     from hermes.store.schedules import ScheduleStore
     from hermes.store.session_export import SessionTransfer
-    from hermes.store.session_marks import SessionMarks
+    from hermes.store.sessions import SessionMarks
     from hermes.store.sqlite.recovery import Incomplete, Recovery
     from hermes.store.work_queue import WorkQueue
 
@@ -144,7 +144,7 @@ class Store(ABC):
     @cached_property
     def marks(self) -> "SessionMarks":
         """Pins, folders and the archive of sessions; loaded on first use."""
-        from hermes.store.session_marks import SessionMarks
+        from hermes.store.sessions import SessionMarks
 
         return SessionMarks(self._db, self._clock)
 

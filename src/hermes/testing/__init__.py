@@ -1,8 +1,6 @@
 """Public fakes, for our tests and for those of plugin authors. The product never imports them."""
 
-from hermes.testing.clock import FakeClock
-from hermes.testing.home import temporary_home
-from hermes.testing.ids import FakeIds
+from hermes.testing.fixtures import FakeClock, FakeIds, temporary_home
 from hermes.testing.scripted_model import Reply, ScriptedModel
 
 __all__ = ["FakeClock", "FakeIds", "Reply", "ScriptedModel", "temporary_home"]

@@ -19,8 +19,7 @@ from typing import Any, TypeAlias, get_type_hints, overload
 
 import msgspec
 
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import Tool, ToolContext
+from hermes.core.ports import Effect, Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.tool_spec import ToolResult, ToolSpec

@@ -8,9 +8,13 @@ from typing import Any
 
 from hermes import __version__
 from hermes.schema.messages import AssistantMessage, ToolFinished, Usage
-from hermes.trajectories.json_values import iso_time, parsed_arguments
 from hermes.trajectories.openai_messages import function_tool
-from hermes.trajectories.trajectory import TimedMessage, Trajectory
+from hermes.trajectories.trajectory import (
+    TimedMessage,
+    Trajectory,
+    iso_time,
+    parsed_arguments,
+)
 
 SCHEMA_VERSION = "ATIF-v1.5"  # the first with `tool_definitions`
 

@@ -1,5 +1,7 @@
 """The formats of an export by name, and which trajectories an export takes."""
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -52,3 +54,23 @@ def encoded(trajectory: Trajectory, form: TrajectoryFormat) -> str:
 
         document = atif(trajectory)
     return msgspec.json.encode(document).decode()
+
+
+class BatchExport:
+    """Encodes trajectories, and counts those that were left out, by the reason."""
+
+    def __init__(self, choice: ExportChoice, form: TrajectoryFormat) -> None:
+        self._choice = choice
+        self._form: TrajectoryFormat = form
+        self.written = 0
+        self.left_out: Counter[str] = Counter()
+
+    def lines(self, found: Iterator[Trajectory]) -> Iterator[str]:
+        """The lines of the export."""
+        for one in found:
+            taken = self._choice.taken(one)
+            if isinstance(taken, str):
+                self.left_out[taken] += 1
+            else:
+                self.written += 1
+                yield encoded(taken, self._form)

@@ -4,8 +4,7 @@ from typing import Any
 
 from hermes.schema.messages import AssistantMessage, Message, ToolFinished
 from hermes.schema.tool_spec import ToolSpec
-from hermes.trajectories.json_values import iso_time
-from hermes.trajectories.trajectory import Trajectory
+from hermes.trajectories.trajectory import Trajectory, iso_time
 
 
 def openai_messages(trajectory: Trajectory) -> dict[str, Any]:

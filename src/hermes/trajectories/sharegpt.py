@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
-from hermes.trajectories.json_values import (
+from hermes.trajectories.trajectory import (
+    Trajectory,
     iso_time,
     parsed_arguments,
     parsed_result,
 )
-from hermes.trajectories.trajectory import Trajectory
 
 _FORMAT = (
     "The functions that you may call are listed between <tools> and </tools>. A call is a JSON object with `name` and "

@@ -4,7 +4,8 @@ Everything that was said is in it, also what a compaction has summarized since; 
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from datetime import UTC, datetime
+from typing import Any, Protocol
 
 import msgspec
 
@@ -18,7 +19,13 @@ from hermes.schema.events import (
     SessionTrimmed,
     TurnEnded,
 )
-from hermes.schema.messages import AssistantMessage, Message, ToolFinished, Usage
+from hermes.schema.messages import (
+    AssistantMessage,
+    Message,
+    ToolCall,
+    ToolFinished,
+    Usage,
+)
 from hermes.schema.tool_spec import ToolSpec
 
 _SHORTENING = (SessionCompacted, SessionTrimmed)
@@ -169,3 +176,28 @@ def _ending(history: ConversationHistory, last: str) -> str:
     if ending in ("", "crashed") and is_answered:
         return "done"  # Hermes was killed between the answer and the end of the turn
     return ending
+
+
+def parsed_arguments(call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call; `{"_raw": text}` if they are not a JSON object."""
+    try:
+        found = msgspec.json.decode(call.arguments or "{}")
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        found = None
+    return found if isinstance(found, dict) else {"_raw": call.arguments}
+
+
+def parsed_result(text: str) -> Any:
+    """The result of a call: an object or a list if it is one in JSON, else the text."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return text
+
+
+def iso_time(ts: float) -> str:
+    """A time in UTC as ISO 8601, such as `2026-11-17T07:00:00.250Z`."""
+    moment = datetime.fromtimestamp(ts, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -11,7 +11,8 @@ from tests.integration.boards.harness import board_bench
 
 from hermes.app.boards.listing import card_details
 from hermes.schema.events import ToolStarted
-from hermes.settings.sections import CodexSettings, ModelSettings
+from hermes.settings.models import ModelSettings
+from hermes.settings.sections import CodexSettings
 from hermes.testing.fetched import NotFetched
 from hermes.testing.model_server import Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall

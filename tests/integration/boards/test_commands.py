@@ -21,7 +21,7 @@ from hermes.events import Bus
 from hermes.schema.boards import CardRun
 from hermes.schema.events import SessionCreated
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import WebSettings
+from hermes.settings.tools import WebSettings
 
 
 class SilentSurface:

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 
 from hermes.bridge.bridge import Bridge
-from hermes.bridge.dashboard_target import finder
 from hermes.bridge.outbox import Outbox
 from hermes.bridge.spool import MAX_RECORDS
+from hermes.bridge.websocket import finder
 from hermes.events import default_bus
 from hermes.primitives.backoff import Backoff
 from hermes.settings import Home

@@ -17,11 +17,10 @@ from tests.integration.bridge.receiver import wait_until
 
 from hermes.app import build
 from hermes.bridge.bridge import Bridge
-from hermes.bridge.dashboard_target import is_private
 from hermes.bridge.outbox import Outbox
-from hermes.bridge.websocket import Target
+from hermes.bridge.websocket import Target, is_private
 from hermes.events import Bus
-from hermes.events.origin import relay
+from hermes.events.envelope import relay
 from hermes.primitives.backoff import Backoff
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.load import event_target

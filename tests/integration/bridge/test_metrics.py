@@ -10,7 +10,7 @@ from tests.integration.bridge.receiver import Receiver, receiving
 
 from hermes.app import build
 from hermes.events import Bus
-from hermes.events.origin import relay
+from hermes.events.envelope import relay
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import UserMessage
 from hermes.settings import Home, Secrets, Settings

@@ -13,7 +13,7 @@ from tests.integration.bridge.receiver import Receiver, Request, receiving, wait
 from hermes.app import build
 from hermes.bridge.webhooks import WebhookSender, key_of
 from hermes.events import Bus
-from hermes.events.origin import relay
+from hermes.events.envelope import relay
 from hermes.primitives.backoff import Backoff
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import WebhookSettings

@@ -44,7 +44,8 @@ from hermes.providers.embedded.catalogue import Wheels
 from hermes.providers.embedded.engine import LocalEngine
 from hermes.providers.embedded.weight_sources import SourceFailed, from_wheels
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import DashboardSettings, McpServerSettings
+from hermes.settings.mcp import McpServerSettings
+from hermes.settings.sections import DashboardSettings
 from hermes.surfaces.dashboard.terminals import TerminalLaunch, Terminals
 from hermes.surfaces.terminal.external_editor import editor
 from hermes.tools.browser.executable import browser_environment, find_executable

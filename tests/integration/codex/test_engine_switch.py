@@ -20,7 +20,8 @@ from hermes.codex.failures import CodexGone
 from hermes.errors import SettingsError
 from hermes.settings import Home, Settings
 from hermes.settings.load import load
-from hermes.settings.sections import CodexSettings, McpServerSettings
+from hermes.settings.mcp import McpServerSettings
+from hermes.settings.sections import CodexSettings
 
 MINE = """\
 # my settings

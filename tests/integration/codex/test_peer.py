@@ -43,7 +43,8 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import AssistantMessage, ToolCall, ToolFinished, UserMessage
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import AuxiliarySettings, CodexSettings, ModelSettings
+from hermes.settings.models import AuxiliarySettings, ModelSettings
+from hermes.settings.sections import CodexSettings
 
 COMMAND = {
     "type": "commandExecution",

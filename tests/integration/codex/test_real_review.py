@@ -11,7 +11,8 @@ from hermes.events import Bus
 from hermes.schema.events import AuxiliaryCalled, SessionCreated
 from hermes.schema.learning import LearningReviewed
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import CodexSettings, LearningSettings, ModelSettings
+from hermes.settings.models import ModelSettings
+from hermes.settings.sections import CodexSettings, LearningSettings
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 

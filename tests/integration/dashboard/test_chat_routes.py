@@ -10,7 +10,7 @@ from hermes.app.attachments import typed_part
 from hermes.schema.events import ApprovalRequested, SessionCreated, TurnStarted
 from hermes.schema.messages import Image, ToolFinished, UserMessage
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import ModelSettings
+from hermes.settings.models import ModelSettings
 
 HEIC = Path(__file__).parents[2] / "data" / "blue_and_red.heic"
 DOT = base64.b64decode(

@@ -9,7 +9,7 @@ from hermes.schema.events import InterruptRequested, SessionCreated, TurnStarted
 from hermes.schema.goals import GoalCleared, GoalPaused, GoalSet
 from hermes.schema.messages import UserMessage
 from hermes.settings import Settings
-from hermes.settings.sections import CustomProvider, ModelSettings
+from hermes.settings.models import CustomProvider, ModelSettings
 
 
 def begin(harness: Harness, text: str) -> str:

@@ -13,7 +13,7 @@ from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.schema.schedules import Instant
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import ModelSettings
+from hermes.settings.models import ModelSettings
 from hermes.store.schedules import CUT_OFF, ScheduleStore
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault

@@ -12,7 +12,7 @@ from hermes.learning.learning_service import open_learning
 from hermes.schema.events import SessionCreated
 from hermes.settings import Settings
 from hermes.settings.load import environment
-from hermes.settings.sections import ModelSettings
+from hermes.settings.models import ModelSettings
 
 _SKILL = "---\nname: tidy\ndescription: Tidies up.\n---\nPut things back.\n"
 

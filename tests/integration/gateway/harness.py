@@ -14,7 +14,8 @@ from hermes.events.bus import Bus
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import GatewaySettings, TelegramSettings
 from hermes.settings.media import MediaSettings
-from hermes.settings.sections import ModelSettings, StoreSettings
+from hermes.settings.models import ModelSettings
+from hermes.settings.sections import StoreSettings
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer
 

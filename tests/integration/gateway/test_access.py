@@ -12,7 +12,7 @@ from hermes.settings.gateway import GatewaySettings
 from hermes.store import Store
 from hermes.store.people import KnownPerson
 from hermes.surfaces.gateway.adapter import Person
-from hermes.testing.clock import FakeClock
+from hermes.testing.fixtures import FakeClock
 
 ANNA = Person("7", "Anna")
 

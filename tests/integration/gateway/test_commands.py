@@ -17,7 +17,7 @@ from hermes.schema.events import CompactionFailed, SessionCompacted, TurnStarted
 from hermes.schema.goals import ChildEnded
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.edit import set_value
-from hermes.settings.sections import ModelSettings
+from hermes.settings.models import ModelSettings
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 

@@ -10,7 +10,7 @@ from hermes.schema.events import SessionCreated, SessionTitled
 from hermes.store import Store, open_store
 from hermes.store.chats import Binding, DeliveredMessage
 from hermes.store.people import KnownPerson
-from hermes.testing.clock import FakeClock
+from hermes.testing.fixtures import FakeClock
 
 KEY = "telegram/1"
 

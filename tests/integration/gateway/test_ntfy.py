@@ -12,8 +12,8 @@ from tests.integration.gateway.platforms import PNG, Running, running
 
 from hermes.schema.messages import UserMessage
 from hermes.settings import Home, Secrets, Settings
+from hermes.settings.chat_platforms import NtfySettings
 from hermes.settings.gateway import GatewaySettings
-from hermes.settings.ntfy import NtfySettings
 from hermes.surfaces.gateway.registry import configured_platforms
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall

@@ -15,8 +15,8 @@ from hermes.app.outgoing import MessageOutbox
 from hermes.errors import HermesError, NotFound, UsageError
 from hermes.events.bus import Bus
 from hermes.settings import Home, Settings
+from hermes.settings.chat_platforms import NtfySettings
 from hermes.settings.gateway import GatewaySettings
-from hermes.settings.ntfy import NtfySettings
 from hermes.store.outgoing import OutgoingMessage
 from hermes.store.people import KnownPerson
 from hermes.testing.installed import InstalledHermes

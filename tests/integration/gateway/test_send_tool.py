@@ -19,8 +19,8 @@ from hermes.errors import ToolFailed
 from hermes.events.bus import Bus
 from hermes.schema.events import ApprovalAnswered, SessionCreated
 from hermes.settings import Home, Secrets, Settings
+from hermes.settings.chat_platforms import NtfySettings
 from hermes.settings.gateway import GatewaySettings
-from hermes.settings.ntfy import NtfySettings
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 

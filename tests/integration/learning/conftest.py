@@ -8,7 +8,7 @@ import pytest
 from hermes.learning.learning_service import LearningService, open_learning
 from hermes.settings import Home
 from hermes.settings.sections import LearningSettings
-from hermes.testing.clock import FakeClock
+from hermes.testing.fixtures import FakeClock
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from hermes.learning.external_memory import HttpMemory
 from hermes.learning.learning_service import LearningService, open_learning
 from hermes.settings import Home
 from hermes.settings.sections import LearningSettings
-from hermes.testing.clock import FakeClock
+from hermes.testing.fixtures import FakeClock
 
 MODEL = Provenance("model", "session-1", "turn-1")
 KEY = "mem-0000000000000000"

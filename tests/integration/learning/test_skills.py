@@ -12,9 +12,8 @@ from hermes.learning.change import (
     SkillChange,
     SkillFileChange,
 )
-from hermes.learning.curator import unused
-from hermes.learning.learning_service import LearningService
-from hermes.testing.clock import FakeClock
+from hermes.learning.learning_service import LearningService, unused
+from hermes.testing.fixtures import FakeClock
 
 MODEL = Provenance("model", "session-1", "turn-1")
 

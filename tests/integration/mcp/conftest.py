@@ -17,7 +17,7 @@ from hermes.mcp import McpServers, ServerStatus
 from hermes.mcp.server_config import ServerReports
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Home, Secrets
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 
 PROGRAM = Path(__file__).with_name("fake_server.py")
 PATIENCE = 20.0

@@ -17,8 +17,8 @@ from hermes.events import Bus
 from hermes.schema.events import ApprovalRequested, ToolStarted
 from hermes.schema.messages import ToolFinished
 from hermes.settings import Home, Settings
-from hermes.settings.mcp import McpSettings
-from hermes.settings.sections import AuxiliarySettings, McpServerSettings
+from hermes.settings.mcp import McpServerSettings, McpSettings
+from hermes.settings.models import AuxiliarySettings
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 

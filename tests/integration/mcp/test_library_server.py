@@ -11,7 +11,7 @@ from tests.integration.mcp.conftest import eventually
 from hermes.app.server_messages import names_resource, with_server_texts
 from hermes.errors import Refused, UsageError
 from hermes.mcp import McpServers
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench

@@ -12,7 +12,7 @@ import pytest
 
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
-from hermes.settings.sections import McpToolSettings
+from hermes.settings.mcp import McpToolSettings
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench

@@ -11,7 +11,7 @@ import pytest
 
 from hermes.errors import ToolFailed
 from hermes.installation import install_hint
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench

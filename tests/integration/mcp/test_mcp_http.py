@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hermes.errors import ToolFailed
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench

@@ -18,7 +18,7 @@ from hermes.errors import ToolFailed
 from hermes.mcp.login import ServerSignIn
 from hermes.mcp.logins import LoginStore, ServerLogin
 from hermes.mcp.safe_text import ServerFailed
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench

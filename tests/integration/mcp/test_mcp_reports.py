@@ -6,7 +6,7 @@ import pytest
 
 from hermes.learning.scan import scan
 from hermes.mcp.definitions import RawTool, listing
-from hermes.settings.sections import McpToolSettings
+from hermes.settings.mcp import McpToolSettings
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench

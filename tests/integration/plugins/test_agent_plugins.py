@@ -31,7 +31,8 @@ from hermes.plugins.agent_plugins import AgentPlugins
 from hermes.schema.events import ApprovalAnswered, ApprovalRequested, SessionCreated
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.settings import Home, Secrets, Settings
-from hermes.settings.sections import AuxiliarySettings, CodexSettings, ModelSettings
+from hermes.settings.models import AuxiliarySettings, ModelSettings
+from hermes.settings.sections import CodexSettings
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 

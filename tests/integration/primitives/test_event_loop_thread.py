@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from hermes.primitives.event_loop_thread import EventLoopThread
+from hermes.primitives.threads import EventLoopThread
 
 WAIT_TIMEOUT_S = 10.0
 

@@ -28,7 +28,7 @@ from hermes.store.leases import LEASE_TTL_S, this_process
 from hermes.store.schedules import CUT_OFF
 from hermes.store.schedules import ScheduleStore as Table
 from hermes.testing import FakeClock
-from hermes.testing.ids import FakeIds
+from hermes.testing.fixtures import FakeIds
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 

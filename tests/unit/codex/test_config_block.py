@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hermes.codex import config_block
 from hermes.codex.codex_config import BlockContents, _Writer
 from hermes.errors import SettingsError
-from hermes.settings.sections import McpServerSettings, McpToolSettings
+from hermes.settings.mcp import McpServerSettings, McpToolSettings
 
 names = st.text("abcdefgh_-", min_size=1, max_size=6)
 texts = st.text(

@@ -5,7 +5,8 @@ from pathlib import PurePath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.core.parallel_calls import Effect, PlannedCall, segments
+from hermes.core.calls import segments
+from hermes.core.ports import Effect, PlannedCall
 
 
 def _groups(*calls: tuple[Effect, str]) -> list[list[int]]:

@@ -11,8 +11,7 @@ import pytest
 from hermes.core.budget import Cap, TurnBudget
 from hermes.core.calls import CallRunner
 from hermes.core.history import ConversationHistory
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import PolicyDecision, Tool, ToolContext
+from hermes.core.ports import Effect, PolicyDecision, Tool, ToolContext
 from hermes.core.turn import NativeRuntime, Turn, with_unique_ids
 from hermes.errors import ModelError, ToolFailed
 from hermes.schema.event_base import Event

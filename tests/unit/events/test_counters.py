@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hermes.events.counters import Counter, Outcomes
+from hermes.events.subscription import Counter, Outcomes
 
 
 @pytest.fixture(autouse=True)

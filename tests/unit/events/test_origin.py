@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hermes.events import Bus
-from hermes.events.origin import is_foreign, relay
+from hermes.events.envelope import is_foreign, relay
 
 
 def test_an_event_that_is_relayed_is_foreign_and_keeps_what_it_says_of_itself() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.learning.scan.bounded import bounded
+from hermes.learning.scan.prefixes import bounded
 
 
 @pytest.mark.parametrize(

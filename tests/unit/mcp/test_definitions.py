@@ -15,7 +15,7 @@ from hermes.mcp.definitions import (
     is_server_name,
     listing,
 )
-from hermes.settings.sections import McpToolSettings
+from hermes.settings.mcp import McpToolSettings
 
 ALL = McpToolSettings()
 

@@ -16,7 +16,7 @@ from hermes.media.speech_tool import speech_tools
 from hermes.media.vision import VisionAccess, VisionTool
 from hermes.settings import Home, Secrets
 from hermes.settings.media import MediaSettings
-from hermes.settings.sections import WebSettings
+from hermes.settings.tools import WebSettings
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode
 
 HOME = Path("/users-that-are-not/me")

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hermes.primitives.foreign_call import in_own_thread
+from hermes.primitives.threads import in_own_thread
 
 WORD: contextvars.ContextVar[str] = contextvars.ContextVar("word", default="")
 

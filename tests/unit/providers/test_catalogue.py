@@ -12,7 +12,7 @@ from hermes.providers.catalogue import (
 )
 from hermes.providers.provider_table import FAMILIES, family
 from hermes.schema.messages import Usage
-from hermes.settings.sections import CustomModel
+from hermes.settings.models import CustomModel
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hermes.providers.cheapest_model import Need, cheapest
 from hermes.providers.endpoint import Options
 from hermes.providers.routing import chosen_route
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import CustomModel, CustomProvider, ModelSettings
+from hermes.settings.models import CustomModel, CustomProvider, ModelSettings
 
 
 def choice(settings: Settings, need: Need | None = None, **keys: str) -> str:

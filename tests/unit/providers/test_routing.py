@@ -5,7 +5,7 @@ import pytest
 from hermes.errors import SettingsError
 from hermes.providers.routing import ModelRoute, first_route, keys_of, route_for
 from hermes.settings import Secrets, Settings
-from hermes.settings.sections import CustomModel, CustomProvider, ModelSettings
+from hermes.settings.models import CustomModel, CustomProvider, ModelSettings
 
 
 def secrets(**values: str) -> Secrets:

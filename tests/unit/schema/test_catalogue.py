@@ -16,11 +16,9 @@ from hermes.schema import (
     learning,
     mcp,
     messages,
-    own_commands,
     schedules,
     sign_ins,
     tui,
-    voice,
 )
 from hermes.schema.catalogue import CATALOGUE, EventCatalogue, render_markdown
 from hermes.schema.event_base import ENVELOPE_FIELDS, Event
@@ -37,12 +35,10 @@ def defined() -> list[type[Event]]:
             tui,
             gateway,
             goals,
-            own_commands,
             schedules,
             sign_ins,
             boards,
             mcp,
-            voice,
         )
         for value in vars(module).values()
     ]

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from hermes.settings.personal_data import mask_personal
+from hermes.settings.redaction import mask_personal
 
 
 @pytest.mark.parametrize(

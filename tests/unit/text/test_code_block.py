@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.text.code_block import code_block
+from hermes.commands.markdown import code_block
 
 
 @pytest.mark.parametrize(

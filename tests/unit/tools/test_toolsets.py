@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import Tool, ToolContext
+from hermes.core.ports import Effect, Tool, ToolContext
 from hermes.core.prompt import STABLE
 from hermes.schema.tool_spec import ToolResult, ToolSpec
 from hermes.tools import Needs, all_tools, default_tools, session_tools

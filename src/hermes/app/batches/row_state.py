@@ -1,16 +1,17 @@
 """What came of each row, read from the session log: nothing about a row is written anywhere else."""
 
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from hermes.app.app import App
-from hermes.app.batches.batch import Batch
+from hermes.app.batches.batch import Batch, Batches
 from hermes.schema.events import InterruptRequested, SessionScored, TurnEnded
 from hermes.schema.messages import AssistantMessage
 from hermes.store.sessions import SessionInfo
 from hermes.tools.toolsets import BATCH_SURFACE
-from hermes.trajectories.trajectory import is_answer
+from hermes.trajectories.trajectory import Trajectory, is_answer, read_trajectory
 
 RowStatus: TypeAlias = Literal[
     "waiting", "begun", "running", "done", "failed", "refused", "budget", "timed_out", "stopped"
@@ -140,3 +141,17 @@ def _missing(app: App, sessions: list[str]) -> set[str]:
     for start in range(0, len(sessions), _IDS_PER_QUERY):
         found |= app.store.sessions.missing(sessions[start : start + _IDS_PER_QUERY])
     return found
+
+
+def trajectories(app: App, batch: Batch) -> Iterator[Trajectory]:
+    """The newest attempt at each row that has begun, in the order of the dataset."""
+    rows = Batches(app.home).rows(batch)
+    for state in row_states(app, batch):
+        if state.status == "waiting":
+            continue
+        label: dict[str, str | int] = {"batch": batch.name, "row": state.number}
+        if name := rows[state.number - 1].id:
+            label["id"] = name
+        found = read_trajectory(app.store.log.every_event(state.session))
+        if found.messages:
+            yield msgspec.structs.replace(found, label=label)

@@ -11,8 +11,12 @@ import msgspec
 from hermes.app.app import App
 from hermes.app.boards import card_rules as rules
 from hermes.app.boards.card_rules import RunEnding, RunLimits, new_id
-from hermes.app.boards.current_settings import current_settings
-from hermes.app.boards.queue_state import DISPATCHER_ROLE, QueueState, read_state
+from hermes.app.boards.queue_state import (
+    DISPATCHER_ROLE,
+    QueueState,
+    current_settings,
+    read_state,
+)
 from hermes.core.budget import parse_amount
 from hermes.errors import NotFound, Refused, UsageError
 from hermes.schema.boards import (

@@ -23,9 +23,8 @@ from hermes.app.boards.claims import (
     claim_ready,
     settle,
 )
-from hermes.app.boards.current_settings import current_settings
 from hermes.app.boards.notices import CardNotices
-from hermes.app.boards.queue_state import ASKING, DISPATCHER_ROLE
+from hermes.app.boards.queue_state import ASKING, DISPATCHER_ROLE, current_settings
 from hermes.app.boards.workspaces import leave_workspace
 from hermes.app.schedules.delivery import Deliver
 from hermes.errors import (

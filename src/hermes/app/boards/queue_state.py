@@ -1,15 +1,20 @@
 """What may start now, and why each card that could start does not: limits, budgets, times, parents, no dispatcher."""
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Mapping
+from weakref import WeakKeyDictionary
 
 import msgspec
 
+from hermes.app.app import App
 from hermes.app.boards.card_budgets import board_spent, in_words
 from hermes.core.budget import parse_amount
+from hermes.errors import SettingsError
 from hermes.schema.boards import Board, Card
 from hermes.settings.boards import BoardSettings
+from hermes.settings.load import load
 from hermes.store.boards import BoardReader
 from hermes.text.translation import translator
 
@@ -23,6 +28,7 @@ _NO_DISPATCHER = t.logged("no dispatcher is running (hermes kanban run)")
 _UNDECIDED = t.logged("needs a decision: specify or decompose it, or move it on")
 _UNREVIEWED = t.logged("waits for a person's review: complete it, or request changes")
 _NO_REASON = t.logged("no reason given")
+log = logging.getLogger("hermes.boards")
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,3 +166,38 @@ def _over_budget(
             spent_in_words = in_words(board.budget, spent)
             found[slug] = f"{spent_in_words} / {board.budget}"
     return found
+
+
+class CurrentSettings:
+    """The settings of boards as they are now: the file is read again when it has changed."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._stamp = self._look()
+        self._changed: BoardSettings | None = None
+
+    def read(self) -> BoardSettings:
+        """The settings. A file that can't be used changes nothing, and the log says so."""
+        stamp = self._look()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                self._changed = load(home=self._app.home).boards
+            except SettingsError as error:
+                log.warning("the changed settings of boards are not used: %s", error)
+        return self._changed or self._app.settings.boards
+
+    def _look(self) -> tuple[int, int]:
+        try:
+            found = self._app.home.config.stat()
+        except OSError:
+            return (0, 0)
+        return (found.st_mtime_ns, found.st_size)
+
+
+_known: WeakKeyDictionary[App, CurrentSettings] = WeakKeyDictionary()
+
+
+def current_settings(app: App) -> CurrentSettings:
+    """The same for all that ask in a process, from the first time on."""
+    return _known.setdefault(app, CurrentSettings(app))

@@ -9,14 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from hermes.app.deferred_tools.tool_index import ToolIndex
 from hermes.core.arguments import BadArguments, parse_arguments
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import ForwardedCall, Tool, ToolContext
+from hermes.core.ports import Effect, ForwardedCall, Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tool_spec import ToolResult, ToolSpec
 
@@ -29,6 +28,11 @@ _MAX_FOUND = 20
 _MAX_DESCRIBED = 10
 _MAX_SUMMARY_CHARACTERS = 240
 _MAX_NAMED_SERVERS = 30
+Deferral: TypeAlias = Literal["auto", "always", "never"]
+
+MAX_WINDOW_SHARE = 0.1
+"""The part of the context window that servers' tools may take before they are deferred."""
+_BYTES_PER_TOKEN = 4
 
 
 def is_deferrable(name: str) -> bool:
@@ -234,3 +238,30 @@ _CALL_SPEC = ToolSpec(
         arguments={"type": "object", "description": "The arguments of that tool."},
     ),
 )
+
+
+def shown_tools(
+    tools: Mapping[str, Tool], wanted: Deferral, window_tokens: int | None
+) -> dict[str, Tool]:
+    """Returns the tools that a prompt describes: either those of the servers, or the three that find them."""
+    servers = [one for name, one in tools.items() if is_deferrable(name)]
+    can_defer = all(name in tools for name in CATALOGUE_TOOLS)
+    is_deferred = can_defer and _is_deferred(servers, wanted, window_tokens)
+    return {
+        name: one
+        for name, one in tools.items()
+        if not (is_deferrable(name) if is_deferred else name in CATALOGUE_TOOLS)
+    }
+
+
+def _is_deferred(
+    servers: list[Tool], wanted: Deferral, window_tokens: int | None
+) -> bool:
+    if not servers or wanted == "never":
+        return False
+    if wanted == "always":
+        return True
+    if not window_tokens:
+        return False
+    size = sum(len(msgspec.json.encode(one.spec)) for one in servers)
+    return size / _BYTES_PER_TOKEN > window_tokens * MAX_WINDOW_SHARE

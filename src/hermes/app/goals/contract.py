@@ -10,7 +10,7 @@ from hermes.errors import UsageError
 from hermes.schema.goals import GoalSet
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import ModelRequest
-from hermes.settings.goals import GoalSettings
+from hermes.settings.sections import GoalSettings
 from hermes.text.translation import translator
 
 t = translator(__name__)

@@ -17,10 +17,9 @@ from hermes.app.learning.tools import ConversationChanges, LearningTools, change
 from hermes.core.history import ConversationHistory
 from hermes.core.ports import Tool
 from hermes.errors import HermesError, SessionNotFound
-from hermes.events.origin import is_foreign
+from hermes.events.envelope import is_foreign
 from hermes.learning.change import Change, Provenance
-from hermes.learning.curator import unused
-from hermes.learning.learning_service import LearningService, open_learning
+from hermes.learning.learning_service import LearningService, open_learning, unused
 from hermes.learning.proposals import Proposal
 from hermes.learning.review import (
     ALLOWED,

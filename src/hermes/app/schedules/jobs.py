@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -33,10 +33,10 @@ from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.settings.load import environment
 from hermes.text.translation import translator
 
-t = translator(__name__)
-
 if TYPE_CHECKING:
     from hermes.store.schedules import ScheduleStore
+
+t = translator(__name__)
 
 _MAX_NAME_CHARS = 60
 _DONE = t.logged("it has made all its runs")
@@ -44,6 +44,7 @@ _BY_PERSON = t.logged("by you")
 _SET_BACK = t.logged("the clock was set back")
 
 Change: TypeAlias = Literal["added", "edited", "paused", "resumed", "removed", "ended"]
+JobState: TypeAlias = Literal["active", "paused", "ended"]
 
 
 class JobDraft(msgspec.Struct, frozen=True, kw_only=True):
@@ -398,3 +399,50 @@ def _check_fields(job: Job) -> None:
             t.later("{cwd!r} is not an absolute path.", cwd=job.cwd),
             hint=t.later("Begin it with a slash."),
         )
+
+
+class ListedJob(NamedTuple):
+    """A job in the list."""
+
+    job: Job
+    state: JobState
+    planned: Instant | None
+    last: Instant | None
+    is_running: bool
+
+
+def listed(store: "ScheduleStore") -> list[ListedJob]:
+    """Every job, the one that runs next first."""
+    planned, last = next_by_job(store), {one.job: one for one in store.latest()}
+    running = {one.job for one in store.running()}
+    rows = [
+        ListedJob(
+            job,
+            state_of(job, planned.get(job.id)),
+            planned.get(job.id),
+            last.get(job.id),
+            job.id in running,
+        )
+        for job in store.jobs()
+    ]
+    return sorted(rows, key=lambda row: starts(row.planned))
+
+
+def next_by_job(store: "ScheduleStore") -> dict[str, Instant]:
+    """The next planned instant of each job that has one."""
+    found: dict[str, Instant] = {}
+    for instant in store.planned():
+        found.setdefault(instant.job, instant)
+    return found
+
+
+def state_of(job: Job, planned: Instant | None) -> JobState:
+    """Whether a job runs again."""
+    if job.paused:
+        return "paused"
+    return "active" if planned else "ended"
+
+
+def starts(planned: Instant | None) -> float:
+    """When a job starts, for sorting. Jobs that never start come last."""
+    return planned.starts if planned else float("inf")

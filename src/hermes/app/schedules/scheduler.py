@@ -4,6 +4,9 @@ by one of them."""
 import asyncio
 import contextlib
 import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -11,9 +14,9 @@ from hermes.app.app import App
 from hermes.app.schedules.delivery import Deliver, JobDeliveries
 from hermes.app.schedules.job_run import JobOutcome, JobRun
 from hermes.app.schedules.jobs import JobBook
-from hermes.app.schedules.scheduler_lock import on_watch
 from hermes.app.schedules.waiting_jobs import WaitingJobs
 from hermes.errors import HermesError, StoreDamaged, StoreError, in_sentences
+from hermes.primitives.file_lock import FileLock
 from hermes.primitives.tasks import cancel_and_wait, run_until_first, running
 from hermes.schedules.due_and_missed import (
     GRACE_S,
@@ -22,7 +25,7 @@ from hermes.schedules.due_and_missed import (
     restarted_interval,
 )
 from hermes.schema.schedules import Instant, Job, ScheduleEnded, ScheduleStarted
-from hermes.settings import Secrets
+from hermes.settings import Home, Secrets
 from hermes.store.leases import LEASE_TTL_S
 from hermes.text.translation import translator
 
@@ -40,6 +43,7 @@ _LOOKING = "checking schedules"
 _MAX_REPEATED_INSTANTS = 1000  # after the clock was set back
 _TOO_LONG = t.logged("the previous run had not ended")
 _STOPPED = t.logged("Hermes was stopped while it ran")
+_SCHEDULER_LOCK_TIMEOUT_S = 5.0  # others hold it exclusively only while they look
 
 
 class ScheduleLoop:
@@ -372,3 +376,41 @@ class ScheduleLoop:
                 delivery=instant.delivery,
             )
         )
+
+
+@contextlib.contextmanager
+def on_watch(home: Home) -> Iterator[None]:
+    """Marks this process as a scheduler: holds a shared lock on a file, which the system releases when the process ends,
+    however it ends.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            home.ensure(_path(home).parent)
+            lock = stack.enter_context(FileLock(_path(home)))
+            if not lock.acquire(_SCHEDULER_LOCK_TIMEOUT_S, shared=True):
+                raise TimeoutError("another process holds the lock")
+        except (OSError, HermesError) as error:
+            # Jobs run all the same; only others can't see this process.
+            log.warning("others can't see that this process runs schedules: %s", error)
+        yield
+
+
+class Lookout:
+    """Looks for a process that runs due jobs. Only one look at a time, as two would take each other for a scheduler."""
+
+    def __init__(self, home: Home) -> None:
+        self._file = _path(home)
+        self._looking = threading.Lock()
+
+    def is_watched(self) -> bool:
+        """Whether there is one now."""
+        with self._looking:
+            try:
+                with FileLock(self._file, create=False) as lock:
+                    return not lock.try_acquire()
+            except OSError:  # there never was one, or the file can't be read
+                return False
+
+
+def _path(home: Home) -> Path:
+    return home.root / "run" / "schedules.lock"

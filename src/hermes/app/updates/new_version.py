@@ -2,13 +2,18 @@
 
 import ast
 import re
+import shutil
+import subprocess
+import tempfile
 import tomllib
 import zipfile
+from collections.abc import Mapping
 from email.parser import HeaderParser
 from pathlib import Path
 
 import msgspec
 
+from hermes.children.own_python import python_command
 from hermes.errors import HermesError, NotFound, UsageError, os_reason
 from hermes.installation import DISTRIBUTION
 from hermes.text.translation import translator
@@ -22,6 +27,7 @@ _VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]{0,60}")
 _WHEEL_NAME = DISTRIBUTION.replace("-", "_")
 _CHANGELOG = "extra_metadata/CHANGELOG.md"  # in the folder of the metadata
 _SCHEMA = "hermes/store/sqlite/schema.py"
+_TIMEOUT_S = 600.0
 
 
 class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -197,3 +203,34 @@ def _require_ours(path: Path, name: str) -> None:
             ),
             hint=t.later("Nothing was installed."),
         )
+
+
+def download(environment: Mapping[str, str], version: str = "") -> Path:
+    """Downloads the newest version, or the given one. Returns the folder with the wheel, which the caller removes."""
+    folder = Path(tempfile.mkdtemp(prefix="hermes-update-"))
+    wanted = f"{DISTRIBUTION}=={version}" if version else DISTRIBUTION
+    command = python_command(
+        "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input",
+        "--no-deps", "--only-binary", ":all:", "--dest", str(folder), wanted,
+    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            command,
+            check=False,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            env=dict(environment),
+            timeout=_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise HermesError(
+            t.later("The download failed: {error}.", error=error)
+        ) from error
+    if done.returncode:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise HermesError(
+            t.later("The download failed: {stderr}", stderr=done.stderr.strip()[-1000:])
+        )
+    return folder

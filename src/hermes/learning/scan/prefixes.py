@@ -13,7 +13,6 @@ from importlib import import_module
 from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
-from hermes.learning.scan.bounded import bounded
 from hermes.learning.scan.gaps import Piece, alternatives, pieces
 
 _MAX_PREFIX_CHARS = 5
@@ -24,6 +23,10 @@ _FEW_PLACES = 24
 _MIN_ANCHOR_CHARS = 3  # shorter strings stand everywhere
 _HEAD_CHARS = (4, 5)
 """The lengths in which it is known how the words of a text begin: shorter ones say little."""
+_MAX_CHAR_REPEATS = 200
+"""The bound of `*` and `+` on one character; longer runs of a character are shortened before."""
+_MAX_GROUP_REPEATS = 12
+"""The bound of `*` and `+` on a group."""
 
 
 class _Part(NamedTuple):
@@ -45,7 +48,7 @@ class PrefixedPattern(NamedTuple):
 
 
 def prefixed(source: str) -> PrefixedPattern:
-    """Compiles a pattern, with a bound for each `*` and `+`."""
+    """Compiles a pattern with a bound for each `*` and `+`, so that a search takes time linear in the text."""
     pattern = bounded(source)
     starts = None if pattern.flags & re.IGNORECASE else _starts(pattern.pattern)
     if starts is None:
@@ -415,3 +418,30 @@ def _shortest(prefixes: frozenset[str]) -> tuple[str, ...]:
         if not kept or not one.startswith(kept[-1]):
             kept.append(one)
     return tuple(kept)
+
+
+def bounded(source: str) -> "re.Pattern[str]":
+    """Compiles a pattern, with a bound for each `*` and `+`."""
+    made: list[str] = []
+    at, in_class = 0, False
+    while at < len(source):
+        character = source[at]
+        if character == "\\":
+            made.append(source[at : at + 2])
+            at += 2
+            continue
+        if in_class:
+            in_class = character != "]" or made[-1] in ("[", "[^")
+        elif character == "[":
+            in_class = True
+            character = "[^" if source.startswith("[^", at) else "["
+        elif character in "*+" and not made[-1].endswith(
+            "}"
+        ):  # after a bound, `+` makes it possessive
+            most = _MAX_GROUP_REPEATS if made[-1] == ")" else _MAX_CHAR_REPEATS
+            made.append(f"{{{'0' if character == '*' else '1'},{most}}}")
+            at += 1
+            continue
+        made.append(character)
+        at += len(character)
+    return re.compile("".join(made))

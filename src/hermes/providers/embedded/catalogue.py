@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from hermes.settings.sections import LocalModelSettings
+from hermes.settings.models import LocalModelSettings
 
 AdapterKind: TypeAlias = Literal["native", "lines", "chat"]
 """How a model uses tools: by calls of its own, in lines of text that a grammar allows, or not at all."""

@@ -1,10 +1,11 @@
 """`NativeToolModel`: a local model that calls tools by itself, through the template and the parser of its engine."""
 
 import hashlib
+import re
 import secrets
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -17,7 +18,6 @@ from hermes.providers.chat_completions_reader import ChatReader
 from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.completion import CompletionEnded
 from hermes.providers.embedded.native_prompt import NativeWindow, native_request
-from hermes.providers.embedded.text_calls import may_be_call, written_call
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.request_prefix import build_body
 from hermes.providers.sse import ServerEvent
@@ -37,6 +37,11 @@ t = translator(__name__)
 PROVIDER = "embedded"
 _MAX_TOKENS = 1_200
 _MAX_TRIES = 3
+_BEGINNINGS = ("```json", "```tool", "<tool_call>", "{")
+_WRAPPING = re.compile(
+    r"\A\s*+(?:```(?:json|tool_call|tool)?|<tool_call>)?\s*+(\{.*\})\s*+(?:```|</tool_call>)?\s*+\Z",
+    re.DOTALL,
+)
 
 
 class ChatEngine(Protocol):
@@ -199,3 +204,32 @@ def _usage(done: CompletionEnded) -> Usage:
         cache_read_tokens=done.cached_tokens,
         cost_usd=0.0,
     )
+
+
+class _WrittenCall(msgspec.Struct):
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+def may_be_call(text: str) -> bool:
+    """Whether a text that is still being written may become a call."""
+    begun = text.lstrip()
+    return any(begun.startswith(one) or one.startswith(begun) for one in _BEGINNINGS)
+
+
+def written_call(text: str, names: Collection[str]) -> tuple[str, str] | None:
+    """Returns the name and the arguments of a call that a model wrote as plain text, not in the form of its template.
+
+    Smaller models often do that. A text counts as a call only if it contains nothing else, and only for a tool that was
+    offered; otherwise the result is None.
+    """
+    found = _WRAPPING.match(text)
+    if found is None:
+        return None
+    try:
+        call = msgspec.json.decode(found[1], type=_WrittenCall)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if call.name not in names:
+        return None
+    return call.name, msgspec.json.encode(call.arguments).decode()

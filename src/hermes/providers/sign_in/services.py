@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.errors import UsageError
 from hermes.providers.sign_in.identity_http import SignInError, require_safe
-from hermes.settings.sign_ins import SignInSettings
+from hermes.settings.models import SignInSettings
 from hermes.text.intended_word import intended_word
 from hermes.text.translation import translator
 

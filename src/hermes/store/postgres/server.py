@@ -18,7 +18,7 @@ import asyncpg
 
 from hermes.errors import StoreError, StoreFull
 from hermes.primitives.backoff import Backoff
-from hermes.primitives.event_loop_thread import EventLoopThread
+from hermes.primitives.threads import EventLoopThread
 from hermes.store.postgres.connection_pool import ConnectionPool
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.store import Reachability

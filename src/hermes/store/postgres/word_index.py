@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hermes.store.log_row import STORED, Row, checked
-from hermes.store.search import MessageHit, require_searchable, snippet
-from hermes.store.searchable import searchable
+from hermes.store.search import MessageHit, require_searchable, searchable, snippet
 from hermes.store.tokenizer import QueryTerm, matches, query_terms, split
 
 if TYPE_CHECKING:

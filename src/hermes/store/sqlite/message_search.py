@@ -10,8 +10,7 @@ import apsw
 
 from hermes.errors import StoreError
 from hermes.store.log_row import STORED, Row, checked
-from hermes.store.search import MessageHit, require_searchable, snippet
-from hermes.store.searchable import searchable
+from hermes.store.search import MessageHit, require_searchable, searchable, snippet
 from hermes.store.sqlite.connection import log, only_the_index
 from hermes.store.sqlite.database import Database
 from hermes.store.sqlite.unindexed_search import find_unindexed

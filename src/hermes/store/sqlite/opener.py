@@ -1,6 +1,7 @@
 """Opens `state.db`: creates, migrates or rebuilds it as needed, or says why it cannot."""
 
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hermes.errors import StoreBusy, StoreDamaged, StoreError
 from hermes.primitives.files import make_private
 from hermes.store.leases import Lease
 from hermes.store.session_log import SessionLog
-from hermes.store.sqlite.connection import log, suspect, suspicion
+from hermes.store.sqlite.connection import has_wal, log, suspect, suspicion
 from hermes.store.sqlite.database import Database
 from hermes.store.sqlite.database_file import (
     DatabaseFinding,
@@ -22,11 +23,9 @@ from hermes.store.sqlite.database_file import (
     inspect,
     migrate,
 )
-from hermes.store.sqlite.file_watch import FileWatch
 from hermes.store.sqlite.integrity_check import check
 from hermes.store.sqlite.lock import DatabaseLock, noted_sound
 from hermes.store.sqlite.message_search import MessageSearch, index_step
-from hermes.store.sqlite.readonly import ReadableCopy, needs_copy
 from hermes.store.sqlite.recovery import (
     Incomplete,
     Recovery,
@@ -43,6 +42,87 @@ t = translator(__name__)
 
 _EXCLUSIVE_LOCK_TIMEOUT_S = 10.0  # for other processes to close the database
 _MAX_OPEN_ATTEMPTS = 5
+_CLOCK_STEP_S = (
+    1.0  # for which a file counts as just changed: its clock has large steps
+)
+
+
+def needs_copy(path: Path) -> bool:
+    """Returns whether SQLite can't read this database in place, although all its bytes can be read."""
+    return has_wal(path) and not companions(path)[2].exists()
+
+
+class ReadableCopy:
+    """A temporary copy, for reading a database whose folder is read-only.
+
+    SQLite needs an index beside a write-ahead log. If a crash left the log without one, and none can be created, both
+    files are copied to a temporary folder and read there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import shutil  # here, because hardly any database is read like this
+        import tempfile
+
+        try:
+            self._folder = tempfile.TemporaryDirectory(prefix="hermes-")
+            self.path = Path(self._folder.name) / path.name
+            for source, target in zip(
+                companions(path)[:2], companions(self.path), strict=False
+            ):
+                shutil.copyfile(source, target)
+        except OSError as error:
+            hint = "Nothing was changed. Copy the folder to a place you can write to, and set HERMES_HOME to it."
+            reason = f"its folder is read-only, and no readable copy could be made ({error.strerror})"
+            raise StoreError(
+                t.later("cannot open {path}: {reason}", path=path, reason=reason),
+                hint=hint,
+            ) from error
+
+    def close(self) -> None:
+        """Removes the copy."""
+        self._folder.cleanup()
+
+
+class FileWatch:
+    """Tells by the files of `state.db` whether another process may have written. Most checks only compare times and sizes."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._stamp: tuple[int, ...] = ()
+
+    async def wait(self, timeout_s: float) -> None:
+        """Waits for the whole time: files don't tell when they change."""
+        import asyncio  # a command that only reads the log never needs it
+
+        await asyncio.sleep(timeout_s)
+
+    def changed(self) -> bool:
+        """Returns whether somebody may have written since the last call."""
+        stamp, newest = _stamp(self._state)
+        changed = stamp != self._stamp or time.time() - newest < _CLOCK_STEP_S
+        self._stamp = stamp
+        return changed
+
+    def forget(self) -> None:
+        """Makes the next look find a change: what changed was not read."""
+        self._stamp = ()
+
+    def close(self) -> None:
+        """Does nothing: there is nothing to end."""
+
+
+def _stamp(state: Path) -> tuple[tuple[int, ...], float]:
+    """Times and sizes of the database's files, and the newest of the times."""
+    stamp: list[int] = []
+    newest = 0.0
+    for path in (state, state.with_name(state.name + "-wal")):
+        try:
+            info = path.stat()
+        except FileNotFoundError:  # there is no write-ahead log while nobody writes
+            continue
+        stamp += [info.st_mtime_ns, info.st_size]
+        newest = max(newest, info.st_mtime)
+    return tuple(stamp), newest
 
 
 class SqliteStore(Store):

@@ -12,7 +12,7 @@ from itertools import islice
 import apsw
 
 from hermes.store.log_row import STORED, Row, checked
-from hermes.store.searchable import searchable
+from hermes.store.search import searchable
 from hermes.store.sqlite.connection import log
 from hermes.store.sqlite.schema import SEARCH_OPTIONS
 from hermes.store.tokenizer import FOLDED, required_part, split

@@ -54,7 +54,7 @@ from hermes.providers.local_model import require_weights
 from hermes.schema.events import SessionCreated
 from hermes.settings import Home, Secrets
 from hermes.settings.load import load, load_secrets
-from hermes.settings.sections import McpServerSettings
+from hermes.settings.mcp import McpServerSettings
 from hermes.surfaces.acp.content import PromptContent
 from hermes.surfaces.acp.editor_buffers import EditorBuffers
 from hermes.surfaces.acp.editor_commands import (
@@ -62,9 +62,9 @@ from hermes.surfaces.acp.editor_commands import (
     expanded,
     run_command,
 )
-from hermes.surfaces.acp.past import past_updates
 from hermes.surfaces.acp.prompt_turn import PromptTurn
 from hermes.surfaces.acp.questions import EditorQuestions
+from hermes.surfaces.acp.updates import past_updates
 
 _MODES = {
     "ask": ("Ask", "Ask before edits and commands that need approval"),

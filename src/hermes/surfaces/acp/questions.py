@@ -16,9 +16,9 @@ from acp.schema import (
 )
 
 from hermes.app.session_service import SessionService, Verdict
+from hermes.commands.markdown import code_block
 from hermes.core.answers import approval_hash
 from hermes.surfaces.acp.updates import UpdateStream
-from hermes.text.code_block import code_block
 
 log = logging.getLogger("hermes.acp")
 

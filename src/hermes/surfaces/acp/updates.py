@@ -15,7 +15,10 @@ from acp.schema import (
     UserMessageChunk,
 )
 
+from hermes.app import App
 from hermes.core.arguments import BadArguments, parse_arguments
+from hermes.schema.events import SessionRedone, SessionUndone, TurnStarted
+from hermes.store.log_row import Row
 from hermes.surfaces.terminal.call_words import call_words
 from hermes.surfaces.terminal.notices import GOAL, goal_notice
 
@@ -242,3 +245,30 @@ def _plan(arguments: str) -> list[PlanEntry]:
         for item in (items if isinstance(items, list) else [])
         if isinstance(item, dict)
     ]
+
+
+def past_updates(app: App, session: str) -> Iterator[Update]:
+    """The updates that show a session's conversation. Reads the log."""
+    rows = list(app.store.log.every_event(session))
+    undone = _undone(rows)
+    hidden = {
+        seq
+        for row in rows
+        if row.turn in undone and isinstance(row.event, TurnStarted)
+        for seq in row.event.inputs
+    }
+    stream = UpdateStream(Path(app.store.sessions.origin(session).cwd or "."))
+    for row in rows:
+        if row.turn not in undone and row.seq not in hidden:
+            yield from stream.past(app.envelope(row))
+
+
+def _undone(rows: list[Row]) -> set[str]:
+    """The turns that are undone now."""
+    undone: dict[int, tuple[str, ...]] = {}
+    for row in rows:
+        if isinstance(row.event, SessionUndone):
+            undone[row.seq] = row.event.turns
+        elif isinstance(row.event, SessionRedone):
+            undone.pop(row.event.undone, None)
+    return {turn for turns in undone.values() for turn in turns}

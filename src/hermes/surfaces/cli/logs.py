@@ -19,10 +19,9 @@ from hermes.primitives.files import open_private
 from hermes.primitives.recent import RecentDict
 from hermes.settings.home import Home
 from hermes.settings.load import find_home
-from hermes.settings.personal_data import mask_personal
-from hermes.settings.redaction import mask
+from hermes.settings.redaction import mask, mask_personal
+from hermes.surfaces.terminal.stderr_message import start as start_notices
 from hermes.surfaces.terminal.style import printable, settings_of_this_run
-from hermes.surfaces.terminal.wait_notice import start as start_notices
 
 MAX_BYTES = (
     5 * 1024 * 1024

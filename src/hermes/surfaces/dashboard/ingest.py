@@ -13,7 +13,7 @@ from hermes.app import App
 from hermes.app.feed import DURABLE, Feed
 from hermes.app.feed_inbox import FeedItem, Inbox, cursor_of
 from hermes.errors import SessionNotFound, StoreError
-from hermes.events.origin import relay
+from hermes.events.envelope import relay
 from hermes.schema.events import Gap
 from hermes.store.log_row import Row
 from hermes.surfaces.dashboard.publisher_cursors import Arrivals

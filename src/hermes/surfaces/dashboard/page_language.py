@@ -12,9 +12,8 @@ from typing import NamedTuple
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hermes.app import App
-from hermes.settings.language import sentences_for
+from hermes.settings.language import accepted_tags, sentences_for
 from hermes.text.catalogue import Catalogue
-from hermes.text.language_tags import accepted_tags
 from hermes.text.po_file import PoKey, parse_po
 from hermes.text.translation import RIGHT_TO_LEFT, Sentences, in_language
 

@@ -19,11 +19,6 @@ from hermes.errors import HermesError, UsageError
 from hermes.primitives.file_lock import FileLock
 from hermes.settings import Home
 from hermes.settings.redaction import mask
-from hermes.surfaces.gateway.profile_status import (
-    ProfileGateway,
-    read_supervisor,
-    supervisor_lock,
-)
 from hermes.surfaces.gateway.restart import (
     become_wished,
     refresh_unit,
@@ -33,8 +28,11 @@ from hermes.surfaces.gateway.status import (
     GatewayStatus,
     Health,
     PartStatus,
+    ProfileGateway,
     lock_path,
     read_status,
+    read_supervisor,
+    supervisor_lock,
     withdraw,
 )
 from hermes.text.translation import shown_reason, to_translate, translator

@@ -25,8 +25,7 @@ from hermes.commands.voice import sense_health
 from hermes.core.answers import approval_hash
 from hermes.errors import HermesError, Refused, SessionBusy, SessionNotFound
 from hermes.learning.change import LearningError
-from hermes.schema.events import ApprovalRequested
-from hermes.schema.voice import SpokenReplies, SpokenRepliesSet
+from hermes.schema.events import ApprovalRequested, SpokenReplies, SpokenRepliesSet
 from hermes.store.chats import Binding
 from hermes.surfaces.gateway.adapter import Inbound
 from hermes.surfaces.gateway.questions import (

@@ -45,7 +45,7 @@ from hermes.surfaces.gateway.questions import (
 )
 from hermes.surfaces.gateway.session_rules import is_at, key_of
 from hermes.text.translation import in_language, to_translate, translator
-from hermes.tools.files.recordings import is_recording
+from hermes.tools.documents.kinds import is_recording
 
 t = translator(__name__)
 

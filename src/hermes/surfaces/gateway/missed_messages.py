@@ -1,10 +1,12 @@
 """What an adapter knows of the past: the threads in which Hermes takes part, and chats with missed messages."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from hermes.app import App
+from hermes.primitives.files import make_private_folder, replace_file
 from hermes.surfaces.gateway.adapter import Chat, Person
 from hermes.surfaces.gateway.session_rules import key_of
 
@@ -52,3 +54,29 @@ class PlatformMemory:
             max(heard - _OVERLAP_S, now - _MAX_AGE_S),
             tuple(chats.values())[:_MAX_CHATS],
         )
+
+
+class StreamPosition:
+    """Where an adapter continues to read a platform's stream of events, in a file. `stream` names the stream.
+
+    An adapter stores a position once everything before it is on disk. After a crash, messages may come again, which
+    is noticed by their ids, but none is lost.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self, stream: str) -> str:
+        """The position; empty if none is known."""
+        try:
+            found = msgspec.json.decode(
+                self._path.read_bytes(), type=dict[str, str | int]
+            )
+        except (OSError, msgspec.MsgspecError):
+            return ""
+        return str(found.get(stream, ""))
+
+    def write(self, stream: str, position: str) -> None:
+        """Stores the position, and forgets that of any other stream."""
+        make_private_folder(self._path.parent)
+        replace_file(self._path, msgspec.json.encode({stream: position}))

@@ -29,13 +29,13 @@ from hermes.settings.load import load, load_secrets
 from hermes.settings.profiles import DEFAULT_PROFILE, PROFILE_VARIABLE
 from hermes.settings.secrets import is_secret_name
 from hermes.store.leases import this_process
-from hermes.surfaces.gateway.profile_status import (
+from hermes.surfaces.gateway.registry import configured_platforms
+from hermes.surfaces.gateway.status import (
     ProfileGateway,
     ProfileState,
     SupervisorStatus,
     status_path,
 )
-from hermes.surfaces.gateway.registry import configured_platforms
 from hermes.surfaces.terminal.text import one_line
 from hermes.text.translation import translator
 

@@ -6,7 +6,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from hermes.commands.markdown import code_block
 from hermes.core.answers import approval_hash
+from hermes.primitives.recent import RecentDict
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -14,10 +16,9 @@ from hermes.schema.events import (
     QuestionAsked,
 )
 from hermes.settings.redaction import mask
-from hermes.surfaces.gateway.adapter import Button, Outbound
+from hermes.surfaces.gateway.adapter import Button, Chat, Outbound
 from hermes.surfaces.terminal.question_menu import OFFER_RULE_AFTER, is_rules_check
 from hermes.surfaces.terminal.text import cut, one_line
-from hermes.text.code_block import code_block
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -42,6 +43,12 @@ _SUMMARY_END_CHARACTERS = 200
 _MAX_OPTIONS = 10
 _MAX_OPTION_CHARACTERS = 60
 _MAX_LINE_COLUMNS = 100
+_MAX_REQUESTS = 500
+_SKIN_TONES = str.maketrans(dict.fromkeys(("🏻", "🏼", "🏽", "🏾", "🏿", "\ufe0f"), ""))
+_COMMANDS = {
+    **dict.fromkeys(("👍", "✅", "+1", "thumbsup", "white_check_mark"), "approve"),
+    **dict.fromkeys(("👎", "❌", "⛔", "-1", "thumbsdown", "x", "no_entry"), "deny"),
+}
 
 
 def only_owners_make_rules() -> str:
@@ -273,3 +280,27 @@ def answered_text(session: str, asked: Asked, answered: Answered) -> str:
     )
     why = f"\n> {mask(one_line(answered.reason))}" if answered.reason else ""
     return f"{head}\n{mark}{f' · {by}' if by else ''}{why}".strip()
+
+
+class QuestionReactions:
+    """The requests for approval that one platform has sent, so that a thumb on one allows or denies it.
+
+    For platforms without buttons. An older request, from before the start, is answered by its number. Whether the
+    person may answer is decided where every `/approve` is.
+    """
+
+    def __init__(self) -> None:
+        self._requests: RecentDict[str, tuple[Chat, str]] = RecentDict(_MAX_REQUESTS)
+
+    def sent(self, message: str, chat: Chat, out: Outbound) -> None:
+        """Notes a message, if it asks for approval."""
+        if out.request:
+            self._requests[message] = (chat, out.request)
+
+    def answer(self, message: str, emoji: str) -> tuple[Chat, str] | None:
+        """The chat and the command that a reaction to a message stands for; None for none."""
+        command = _COMMANDS.get(emoji.translate(_SKIN_TONES))
+        if command is None or message not in self._requests:
+            return None
+        chat, number = self._requests[message]
+        return chat, f"/{command} {number}"

@@ -2,6 +2,7 @@
 kinds of result.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, cast
@@ -21,6 +22,7 @@ from hermes.commands.views import (
 from hermes.surfaces.terminal.style import Style, hanging
 from hermes.surfaces.terminal.text import (
     TextScreen,
+    ago,
     clean,
     cut,
     one_line,
@@ -33,6 +35,7 @@ from hermes.text.translation import translator
 if TYPE_CHECKING:
     from hermes.commands.events import ReplayedEvents
     from hermes.commands.sessions import SearchResults, SessionTranscript
+    from hermes.store.search import MessageHit
 
 t = translator(__name__)
 
@@ -111,7 +114,6 @@ def _transcript(result: "SessionTranscript", screen: TextScreen) -> Iterator[str
 def _search_results(
     result: "SearchResults", screen: TextScreen, now: float
 ) -> Iterable[str]:
-    from hermes.surfaces.terminal.search_results import hit_lines
 
     if not result.hits:
         return draw_blocks(result.view(now), screen)
@@ -262,3 +264,35 @@ def _stacked(table: TableBlock, screen: TextScreen) -> Iterator[str]:
             indent = " " * (table.indent + 2 * bool(number))
             indented = cut(f"{indent}{text}", screen.columns)
             yield paint(screen.style, "" if number else row.look or "bold", indented)
+
+
+def hit_lines(
+    hits: "list[MessageHit]", query: str, screen: TextScreen, now: float
+) -> Iterator[str]:
+    """Yields the hits, grouped by session."""
+    previous = ""
+    for hit in hits:
+        if hit.session != previous:
+            head = f"{one_line(hit.session)}  {one_line(hit.title)}".rstrip()
+            yield from ([""] if previous else [])
+            yield screen.style.bold(cut(head, screen.columns))
+            previous = hit.session
+        who = {"user": "you", "assistant": "hermes"}.get(hit.role, hit.role)
+        yield screen.style.dim(f"  {ago(hit.ts, now)} · {who} · row {hit.seq:,}")
+        for line in wrap(one_line(hit.snippet), screen.columns - 4):
+            yield f"    {highlight(line, query, screen)}"
+
+
+def highlight(line: str, query: str, screen: TextScreen) -> str:
+    """Returns `line` with the query's words highlighted."""
+    wanted = re.sub(r'(?<!\S)-("[^"]*"?|\S+)', " ", query)
+    words: list[str] = re.findall(r"\w+", wanted)
+    longest_first = "|".join(
+        re.escape(word) for word in sorted(words, key=len, reverse=True)
+    )
+    mark = screen.style.yellow
+    return (
+        re.sub(longest_first, lambda found: mark(found[0]), line, flags=re.IGNORECASE)
+        if words
+        else line
+    )

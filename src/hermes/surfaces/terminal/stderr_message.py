@@ -1,7 +1,10 @@
-"""Messages on stderr, beside the output: wrapped to the terminal, without control characters."""
+"""Messages on stderr, beside the output: wrapped to the terminal, without control characters; also what Hermes waits for."""
 
 import contextlib
+import logging
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from hermes.errors import StoreError
 from hermes.surfaces.terminal.style import Style, hanging, printable, stderr_style
@@ -42,3 +45,35 @@ def not_saved(error: StoreError) -> str:
     reason = error.message
     is_said = reason[:11].lower() == "not saved: "
     return t("Not saved: {reason}", reason=reason[11:] if is_said else reason)
+
+
+class WaitNotices(logging.Handler):
+    """Shows log records about waiting."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._say: Callable[[str], object] = remark
+
+    # pyrefly: ignore[missing-override-decorator]
+    def emit(self, record: logging.LogRecord) -> None:
+        self._say(record.getMessage())
+
+    @contextmanager
+    def shown_by(self, say: Callable[[str], object]) -> Iterator[None]:
+        """Shows notices with `say`, from any thread, while the context is open."""
+        before, self._say = self._say, say
+        try:
+            yield
+        finally:
+            self._say = before
+
+
+NOTICES = WaitNotices()
+
+
+def start() -> None:
+    """Installs the handler, whatever the log level. Once per process."""
+    logger = logging.getLogger("hermes.waiting")
+    if NOTICES not in logger.handlers:
+        logger.addHandler(NOTICES)
+        logger.setLevel(logging.WARNING)

@@ -11,6 +11,7 @@ from hermes.schema.events import (
     CompactionFailed,
     InterruptRequested,
     ModelRetried,
+    OwnCommandRan,
     PictureReduced,
     PictureWithheld,
     ReplyRejected,
@@ -31,7 +32,6 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
-from hermes.schema.own_commands import OwnCommandRan
 from hermes.schema.shown_reasons import state_in_words
 from hermes.schema.sign_ins import LoginExpired
 from hermes.store.log_row import Row

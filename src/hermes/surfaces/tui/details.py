@@ -13,6 +13,7 @@ from hermes.surfaces.terminal.tool_line import Marks
 _MAX_ENTRIES = 200
 _MAX_ENTRY_CHARS = 200_000
 _ALL_ROWS = 1_000_000
+_MAX_THOUGHT_CHARS = 100_000
 
 
 class DetailEntry(msgspec.Struct, frozen=True):
@@ -52,3 +53,37 @@ def _rows(entry: DetailEntry, columns: int, marks: Marks) -> Iterator[Row]:
         for line in wrap(text, max(columns - 4, 10)):
             yield ((f"  {marks.bar} ", DIM), (line, ""))
     yield ()
+
+
+class ReplyThoughts:
+    """The thoughts of one reply."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._size = 0
+        self._began = self._ended = 0.0
+
+    @property
+    def text(self) -> str:
+        """All of it; of very long thoughts only the beginning."""
+        return "".join(self._parts)
+
+    @property
+    def seconds(self) -> float:
+        """From the first piece to the last."""
+        return self._ended - self._began
+
+    @property
+    def last_line(self) -> str:
+        """The line that is being written."""
+        end = "".join(self._parts[-50:])[-400:]
+        return clean(end).strip().rpartition("\n")[2]
+
+    def add(self, text: str, now: float) -> None:
+        """Adds a piece."""
+        if not self._parts:
+            self._began = now
+        self._ended = now
+        if self._size < _MAX_THOUGHT_CHARS:
+            self._parts.append(text)
+            self._size += len(text)

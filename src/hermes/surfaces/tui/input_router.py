@@ -16,7 +16,7 @@ from hermes.commands.table import find_topic
 from hermes.errors import HermesError, for_reader
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
 from hermes.learning.proposals import Proposal
-from hermes.schema.own_commands import OwnCommandRan
+from hermes.schema.events import OwnCommandRan
 from hermes.surfaces.terminal.approval import (
     KEY_GRACE_S,
     deliver_answer,

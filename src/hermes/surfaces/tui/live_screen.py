@@ -44,16 +44,15 @@ from hermes.surfaces.terminal.text import cut, one_line
 from hermes.surfaces.terminal.tool_line import Marks, marks_for
 from hermes.surfaces.tui.completion import Skills
 from hermes.surfaces.tui.direct_drawing import replace_top_rows
-from hermes.surfaces.tui.focus_keys import focus_keys
-from hermes.surfaces.tui.frame_output import FrameOutput, terminal_size
+from hermes.surfaces.tui.frame_output import FrameOutput, RedrawThrottle, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
 from hermes.surfaces.tui.menu_mouse import MenuMouse
 from hermes.surfaces.tui.menu_rows import choice_at, menu_rows
+from hermes.surfaces.tui.notifications import focus_keys
 from hermes.surfaces.tui.overlays.overlay import Overlay
 from hermes.surfaces.tui.overlays.overlay_window import OverlayWindow
 from hermes.surfaces.tui.overlays.picker import Picker, PickerItem, PickerText
 from hermes.surfaces.tui.plain_screen import TypedInput
-from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
 from hermes.surfaces.tui.toolkit_style import toolkit_style
 from hermes.text.translation import translator
 

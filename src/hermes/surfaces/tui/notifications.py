@@ -2,6 +2,8 @@
 
 The terminal reports when its window gets or loses the focus (mode 1004). One that does not is taken for not looked at
 when nothing was typed for a while.
+
+The terminal's reports of focus decide whether a notification is needed.
 """
 
 import asyncio
@@ -9,6 +11,10 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.keys import Keys
 
 from hermes.children.helper_programs import find_program
 from hermes.primitives.tasks import BackgroundTasks
@@ -26,6 +32,8 @@ _MAX_CHARS = 160
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f;]+")
 _OSC_9 = frozenset(("iTerm.app", "WezTerm", "ghostty", "vscode", "WarpTerminal"))
 _OSC_777_TERMS = ("rxvt", "foot")
+_GOT, _LOST = Keys.F23, Keys.F24
+"""No keyboard has them, and prompt_toolkit has no keys for these reports."""
 
 
 class Focus:
@@ -165,3 +173,12 @@ class Notifier:
         except TimeoutError:
             process.kill()
             await process.wait()
+
+
+def focus_keys(on_focus: Callable[[bool], object]) -> KeyBindings:
+    """Bindings that pass the reports on. Without them the reports would be typed as text."""
+    ANSI_SEQUENCES.update({"\x1b[I": _GOT, "\x1b[O": _LOST})
+    keys = KeyBindings()
+    keys.add(_GOT, eager=True)(lambda _: on_focus(True))
+    keys.add(_LOST, eager=True)(lambda _: on_focus(False))
+    return keys

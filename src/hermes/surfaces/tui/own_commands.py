@@ -11,8 +11,8 @@ import msgspec
 from hermes.app import App
 from hermes.children.helper_programs import find_program
 from hermes.children.process_tree import describe_exit
+from hermes.schema.events import OwnCommandRan
 from hermes.schema.messages import UserMessage
-from hermes.schema.own_commands import OwnCommandRan
 from hermes.settings.load import environment
 
 _MAX_OUTPUT_BYTES = 100_000  # the end of a longer output is kept

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hermes.schema.own_commands import OwnCommandRan
+from hermes.schema.events import OwnCommandRan
 from hermes.surfaces.terminal.question_menu import QuestionMenu
 from hermes.surfaces.terminal.styled_text import Row, painted
 from hermes.surfaces.terminal.text import clean, wrap

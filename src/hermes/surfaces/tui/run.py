@@ -12,7 +12,7 @@ from hermes.settings.load import environment, load_secrets
 from hermes.surfaces.terminal.event_watcher import events_in_loop
 from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import listen_for_end
-from hermes.surfaces.terminal.wait_notice import NOTICES
+from hermes.surfaces.terminal.stderr_message import NOTICES
 from hermes.surfaces.tui.conversation import EXIT_HUNG_UP, ChatConversation, folder_of
 from hermes.surfaces.tui.plain_screen import PlainScreen
 from hermes.text.translation import translator

@@ -34,11 +34,10 @@ from hermes.surfaces.terminal.question_menu import is_rules_check
 from hermes.surfaces.terminal.styled_text import BOLD, CYAN, DIM, RED, Row, painted
 from hermes.surfaces.terminal.text import clean, cut, money, one_line, wrap
 from hermes.surfaces.terminal.tool_line import duration, preparing
-from hermes.surfaces.tui.details import Details
+from hermes.surfaces.tui.details import Details, ReplyThoughts
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.plan_view import PlanView
 from hermes.surfaces.tui.status_line import StatusLine
-from hermes.surfaces.tui.thinking import ReplyThoughts
 from hermes.surfaces.tui.tool_cards import ToolCards
 from hermes.text.translation import to_translate, translator
 

@@ -10,9 +10,9 @@ import msgspec
 
 from hermes.app.engine import ModelInfo
 from hermes.surfaces.terminal.text import cut, money, one_line, width
-from hermes.surfaces.tui.git_branch import git_branch
 from hermes.text.plurals import short_number
 from hermes.text.translation import translator
+from hermes.tools.project_rules import read_small_file
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 t = translator(__name__)
 
 _MAX_BRANCH_CELLS = 24
+_MAX_HEAD_BYTES = 4_096
 
 
 class StatusLine(msgspec.Struct):
@@ -165,3 +166,29 @@ def current_status(chat: "ChatConversation", before: StatusLine) -> StatusLine:
         if (name := chat.app.home.profile)
         else "",
     )
+
+
+def git_branch(folder: Path) -> str:
+    """Returns the branch, the start of a commit if there is none, or nothing outside a repository."""
+    for parent in (folder, *folder.parents):
+        found = parent / ".git"
+        try:
+            if found.is_dir():
+                return _branch(found / "HEAD")
+            if found.is_file():  # a worktree or a submodule
+                link = _start_of(found).removeprefix("gitdir:").strip()
+                return _branch((parent / link) / "HEAD")
+        except (OSError, ValueError):  # perhaps a pipe, a link or a large file
+            return ""
+    return ""
+
+
+def _branch(head: Path) -> str:
+    text = _start_of(head)
+    return (
+        text.removeprefix("ref: refs/heads/") if text.startswith("ref:") else text[:8]
+    )
+
+
+def _start_of(path: Path) -> str:
+    return read_small_file(path, _MAX_HEAD_BYTES).strip()

@@ -17,7 +17,7 @@ from hermes.commands.views import TextResult, message
 from hermes.errors import UsageError
 from hermes.schema.messages import AssistantMessage
 from hermes.settings.load import load_secrets
-from hermes.settings.sections import ModelSettings
+from hermes.settings.models import ModelSettings
 from hermes.surfaces.terminal.styled_text import BOLD, Row, painted
 from hermes.surfaces.terminal.text import wrap
 from hermes.text.translation import translator

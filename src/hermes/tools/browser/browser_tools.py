@@ -19,7 +19,7 @@ from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import BrowserSettings, WebSettings
+from hermes.settings.tools import BrowserSettings, WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import tool
 

@@ -12,7 +12,7 @@ import msgspec
 from hermes.errors import ToolFailed
 from hermes.installation import install_hint
 from hermes.primitives.tasks import BackgroundTasks
-from hermes.settings.sections import BrowserSettings
+from hermes.settings.tools import BrowserSettings
 from hermes.tools.browser.executable import (
     ARGUMENTS,
     browser_environment,

@@ -1,15 +1,17 @@
-"""Tells which files are documents: by how they begin, and by their name where the beginning is not enough."""
+"""Tells which files are documents, by how they begin or by their names, and which are recordings, by their names."""
 
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
-from hermes.tools.documents.document import DocumentKind
+if TYPE_CHECKING:
+    from hermes.tools.documents.document import DocumentKind
 
 START_BYTES = 1024
 """How much of a file tells what it is."""
 
 _ZIP = b"PK\x03\x04"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_IN_ZIP: dict[str, DocumentKind] = {
+_IN_ZIP: "dict[str, DocumentKind]" = {
     ".docx": "docx",
     ".docm": "docx",
     ".dotx": "docx",
@@ -20,7 +22,7 @@ _IN_ZIP: dict[str, DocumentKind] = {
     ".ppsx": "pptx",
     ".epub": "epub",
 }
-_BY_NAME: dict[str, DocumentKind] = {".eml": "email", ".ipynb": "notebook"}
+_BY_NAME: "dict[str, DocumentKind]" = {".eml": "email", ".ipynb": "notebook"}
 _PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00")
 _TAR_NAMES = (".tar", ".tgz", ".tbz2", ".txz", ".tar.gz", ".tar.bz2", ".tar.xz")
 _OLD_NAMES = {
@@ -28,9 +30,12 @@ _OLD_NAMES = {
     ".xls": "Excel 97-2003",
     ".ppt": "PowerPoint 97-2003",
 }
+RECORDINGS = frozenset(
+    (".wav", ".mp3", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".flac", ".amr", ".weba")
+)
 
 
-def document_kind(name: str, start: bytes) -> DocumentKind | None:
+def document_kind(name: str, start: bytes) -> "DocumentKind | None":
     """The kind of document that a file is, by its first kilobyte and its name; None if it is none."""
     lower = name.lower()
     suffix = PurePath(lower).suffix
@@ -65,3 +70,8 @@ def is_document(path: Path) -> bool:
     is_known = document_kind(path.name, start) is not None
     is_old = bool(old_office_format(path.name, start))
     return is_known or is_old or is_locked_office(path.name, start)
+
+
+def is_recording(name: str) -> bool:
+    """Whether a file is a recording, by its name."""
+    return name.lower().endswith(tuple(RECORDINGS))

@@ -12,6 +12,7 @@ from msgspec import Meta
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tool_spec import ToolResult
+from hermes.tools.documents.kinds import is_recording
 from hermes.tools.escapes import spelled_out
 from hermes.tools.files.file_content import (
     UNCHANGED,
@@ -38,7 +39,6 @@ from hermes.tools.files.read_window import (
     read_window,
     text_window,
 )
-from hermes.tools.files.recordings import is_recording
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import judged, tool
 

@@ -3,8 +3,9 @@ the answer looks the same."""
 
 import asyncio
 import contextlib
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -26,6 +27,7 @@ if TYPE_CHECKING:  # what does the work is loaded at the first call
 _MAX_DEPTH = 64  # levels; a `Walk` goes as deep by itself
 
 Result = TypeVar("Result")
+_MAX_EXCLUDED_FILES_NAMED = 5
 
 
 class SearchTools:
@@ -98,7 +100,6 @@ class SearchTools:
             report,
             searched_files,
         )
-        from hermes.tools.files.search_exclusions import Withheld
 
         top = judged(path, context)
         if not top.exists():
@@ -165,3 +166,36 @@ async def _stoppable(look: "Callable[[Halt], Result]") -> Result:
         return await asyncio.to_thread(look, halt)
     finally:
         halt.stop()
+
+
+class Withheld:
+    """Checks paths below `top`. Each name and each folder is checked once, because files are many and those few."""
+
+    def __init__(self, guard: Guard, top: Path) -> None:
+        self._guard = guard
+        self._top = top
+        self._names: dict[str, bool] = {}
+        self._folders: dict[str, bool] = {}
+
+    def holds(self, relative: str) -> bool:
+        """Whether a file is left out, by its path below the top."""
+        folder, _, name = relative.rpartition("/")
+        if name not in self._names:
+            self._names[name] = bool(self._guard.secret([Path(os.sep, name)]))
+        if folder not in self._folders:
+            self._folders[folder] = bool(
+                self._guard.secret([self._top / folder / "file"])
+            )
+        return self._names[name] or self._folders[folder]
+
+    def note(self, files: Iterable[str]) -> str:
+        """Returns a line that names the files left out; empty if there are none."""
+        secret = sorted(filter(self.holds, files))
+        if not secret:
+            return ""
+        more = (
+            f" and {len(secret) - _MAX_EXCLUDED_FILES_NAMED:,} more"
+            if len(secret) > _MAX_EXCLUDED_FILES_NAMED
+            else ""
+        )
+        return f"[not searched, as they may hold secrets: {', '.join(secret[:_MAX_EXCLUDED_FILES_NAMED])}{more}]"

@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import PolicyDecision, Tool
+from hermes.core.ports import Effect, PolicyDecision, Tool
 from hermes.tools.escapes import shown
 from hermes.tools.files.patch_plan import deletes_files
 from hermes.tools.policy.effects import Level

@@ -12,7 +12,7 @@ from msgspec import Meta
 from hermes.core.ports import Tool, ToolContext
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import WebSettings
+from hermes.settings.tools import WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import tool
 

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from hermes.errors import ToolFailed
 from hermes.settings.secrets import Secrets
-from hermes.settings.sections import WebSettings
+from hermes.settings.tools import WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.web.address_check import (
     AddressCheck,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.providers.embedded.text_calls import may_be_call, written_call
+from hermes.providers.embedded.native_model import may_be_call, written_call
 
 CALL = '{"name": "read_file", "arguments": {"path": "a.md"}}'
 NAMES = {"read_file"}

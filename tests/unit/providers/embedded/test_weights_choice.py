@@ -7,7 +7,7 @@ from hermes.providers.embedded.catalogue import HUB, PREFERRED, ModelHub, model_
 from hermes.providers.embedded.download_progress import SpeedMeter
 from hermes.providers.embedded.web_download import HubAnswer
 from hermes.providers.embedded.weights_choice import Machine, choose_weights
-from hermes.settings.sections import LocalModelSettings
+from hermes.settings.models import LocalModelSettings
 
 GB = 1_000_000_000
 ROOMY = Machine(memory_bytes=12 * GB, disk_bytes=100 * GB)

@@ -8,7 +8,7 @@ from hermes.commands.sessions import age
 from hermes.commands.table import TOPICS
 from hermes.errors import UsageError
 from hermes.surfaces.cli.shell import topic_parser
-from hermes.surfaces.terminal.search_results import highlight
+from hermes.surfaces.terminal.render import highlight
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import TextScreen
 

@@ -23,7 +23,7 @@ from hermes.surfaces.terminal.question_menu import PersonAnswer, QuestionMenu
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.styled_text import plain
 from hermes.surfaces.terminal.text import clean
-from hermes.testing.clock import FakeClock
+from hermes.testing.fixtures import FakeClock
 
 PLAIN = Style(enabled=False)
 

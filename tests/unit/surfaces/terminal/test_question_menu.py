@@ -13,7 +13,7 @@ from hermes.surfaces.terminal.question_menu import (
     QuestionMenu,
     Word,
 )
-from hermes.testing.clock import FakeClock
+from hermes.testing.fixtures import FakeClock
 
 EDITS = "changes to files in /work"
 ROUNDING_S = 1e-6

@@ -1,7 +1,7 @@
 """Two presses of Ctrl-C in a row leave; one, or two with something between them, don't."""
 
 from hermes.surfaces.tui.conversation import DoublePress
-from hermes.testing.clock import FakeClock
+from hermes.testing.fixtures import FakeClock
 
 
 def test_two_in_a_row() -> None:

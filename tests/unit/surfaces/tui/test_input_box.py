@@ -7,7 +7,7 @@ import pytest
 from hermes.settings.home import Home
 from hermes.surfaces.tui.input_box import InputBox
 from hermes.surfaces.tui.plain_screen import TypedInput
-from hermes.testing.clock import FakeClock
+from hermes.testing.fixtures import FakeClock
 
 
 class Desk:

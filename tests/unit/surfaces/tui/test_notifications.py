@@ -9,8 +9,7 @@ from prompt_toolkit.key_binding import KeyPress
 
 from hermes.settings.sections import NotifySettings
 from hermes.surfaces.tui.clipboard_copy import MAX_OSC_BYTES, code_of, osc_52
-from hermes.surfaces.tui.focus_keys import focus_keys
-from hermes.surfaces.tui.notifications import Focus, Notifier
+from hermes.surfaces.tui.notifications import Focus, Notifier, focus_keys
 
 
 class Watched:

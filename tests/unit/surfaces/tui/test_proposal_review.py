@@ -9,7 +9,7 @@ from hermes.app.learning.learner import Learner
 from hermes.learning.change import LearningError, MemoryChange, MemoryEdit, Provenance
 from hermes.learning.proposals import Proposal
 from hermes.surfaces.tui.proposal_review import ProposalReview
-from hermes.testing.clock import FakeClock
+from hermes.testing.fixtures import FakeClock
 
 
 class FakeLearner:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from hermes.surfaces.tui.redraw_throttle import RedrawThrottle
-from hermes.testing.clock import FakeClock
+from hermes.surfaces.tui.frame_output import RedrawThrottle
+from hermes.testing.fixtures import FakeClock
 
 
 @pytest.mark.parametrize(

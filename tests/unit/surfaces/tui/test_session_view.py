@@ -14,7 +14,7 @@ from hermes.surfaces.terminal.styled_text import Row, plain
 from hermes.surfaces.terminal.tool_line import Marks
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.session_view import ChatView
-from hermes.testing.clock import FakeClock
+from hermes.testing.fixtures import FakeClock
 
 
 class FakeScreen:

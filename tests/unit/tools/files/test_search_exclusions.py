@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.tools.files.search_exclusions import Withheld
+from hermes.tools.files.search_tools import Withheld
 from hermes.tools.sensitive import Guard
 
 WITHHELD = Withheld(Guard(Path("/work/project/home")), Path("/work/project"))

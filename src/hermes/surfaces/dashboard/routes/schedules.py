@@ -9,9 +9,8 @@ from msgspec import Meta
 
 from hermes.app.machines import WaitingWork, waiting_jobs
 from hermes.app.schedules.form import JobForm
-from hermes.app.schedules.jobs import JobBook
-from hermes.app.schedules.listing import JobState, ListedJob, listed
-from hermes.app.schedules.scheduler_lock import Lookout
+from hermes.app.schedules.jobs import JobBook, JobState, ListedJob, listed
+from hermes.app.schedules.scheduler import Lookout
 from hermes.commands.command import Command
 from hermes.commands.jobs import (
     add_job,

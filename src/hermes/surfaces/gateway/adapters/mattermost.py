@@ -42,7 +42,7 @@ from hermes.surfaces.gateway.adapter import (
 from hermes.surfaces.gateway.commands import from_exclamation_mark
 from hermes.surfaces.gateway.connection import redacted_logger
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
-from hermes.surfaces.gateway.question_reactions import QuestionReactions
+from hermes.surfaces.gateway.questions import QuestionReactions
 from hermes.surfaces.gateway.rest_client import FailedCall, RestClient
 from hermes.text.translation import translator
 

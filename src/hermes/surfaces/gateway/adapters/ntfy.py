@@ -26,8 +26,8 @@ from hermes.providers.http_client import (
     HttpTimeouts,
     TransportFailure,
 )
+from hermes.settings.chat_platforms import NtfySettings
 from hermes.settings.load import environment
-from hermes.settings.ntfy import NtfySettings
 from hermes.surfaces.gateway import files
 from hermes.surfaces.gateway.adapter import (
     AdapterDeps,
@@ -48,7 +48,7 @@ from hermes.surfaces.gateway.adapter import (
     file_kind,
     override,
 )
-from hermes.surfaces.gateway.stream_position import StreamPosition
+from hermes.surfaces.gateway.missed_messages import StreamPosition
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

@@ -41,9 +41,9 @@ from hermes.surfaces.gateway.adapter import (
     override,
 )
 from hermes.surfaces.gateway.adapters.text_formats import styled_ranges
-from hermes.surfaces.gateway.question_reactions import QuestionReactions
+from hermes.surfaces.gateway.missed_messages import StreamPosition
+from hermes.surfaces.gateway.questions import QuestionReactions
 from hermes.surfaces.gateway.rest_client import FailedCall, RestClient
-from hermes.surfaces.gateway.stream_position import StreamPosition
 from hermes.text.translation import translator
 
 t = translator(__name__)

@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.core.parallel_calls import Effect
-from hermes.core.ports import Tool, ToolContext
+from hermes.core.ports import Effect, Tool, ToolContext
 from hermes.errors import ToolFailed
 from hermes.primitives.recent import RecentDict
 from hermes.schema.messages import ToolCall

@@ -52,9 +52,8 @@ from hermes.surfaces.gateway.adapters.matrix.events import (
 )
 from hermes.surfaces.gateway.adapters.text_formats import matrix_html
 from hermes.surfaces.gateway.connection import redacted_logger
-from hermes.surfaces.gateway.missed_messages import PlatformMemory
-from hermes.surfaces.gateway.question_reactions import QuestionReactions
-from hermes.surfaces.gateway.stream_position import StreamPosition
+from hermes.surfaces.gateway.missed_messages import PlatformMemory, StreamPosition
+from hermes.surfaces.gateway.questions import QuestionReactions
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

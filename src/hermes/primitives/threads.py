@@ -1,8 +1,12 @@
-"""An event loop in a thread of its own, for a library whose callers are threads or other event loops."""
+"""Threads of our own: one that runs an event loop, for a library whose callers are threads or other event loops, and one for
+a call that may never return.
+"""
 
 import asyncio
+import contextlib
+import contextvars
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -45,3 +49,34 @@ class EventLoopThread:
             transport.abort()
         for _ in range(2):  # sockets are closed in the next round of the loop
             await asyncio.sleep(0)
+
+
+async def in_own_thread(function: Callable[[], T], *, name: str) -> T:
+    """Calls a function that may never return, such as one of a plugin. Returns or raises as it does.
+
+    Nothing waits for its thread: a caller that gives up leaves the event loop's shared threads free, and the process
+    can end.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if done.done():  # the caller gave up
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # pyrefly: ignore[bad-argument-type]
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = context.run(function)
+        except BaseException as raised:  # noqa: BLE001 - it is raised in the caller
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return await done

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.text.language_tags import accepted_tags, first_known, known_language
+from hermes.settings.language import accepted_tags, first_known, known_language
 
 
 @pytest.mark.parametrize(
