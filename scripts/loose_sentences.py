@@ -8,6 +8,7 @@ import ast
 import functools
 import re
 
+from hermes.schema.catalogue import CATALOGUE
 from hermes.surfaces.web import override
 from sentences import SOURCE, is_translated
 
@@ -85,6 +86,47 @@ def loose_in_errors(source: str) -> list[str]:
         )
         if _has_words(part)
     ]
+
+
+def loose_in_reasons(source: str) -> list[str]:
+    """Return the reasons for the log that are finished English sentences and not made with `t.logged`."""
+    tree = ast.parse(source)
+    constants = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        fields = _reason_fields().get(node.func.id, ())
+        given = [one.value for one in node.keywords if one.arg in fields]
+        if node.func.id in _REASON_IS_SECOND:
+            given += node.args[1:2]
+        found += [
+            f"{node.lineno}: {node.func.id}: {ast.unparse(part)[:80]}"
+            for part in given
+            if _has_words(_meant(part, constants))
+        ]
+    return found
+
+
+def _meant(part: ast.expr, constants: dict[str, ast.expr]) -> ast.expr:
+    """What a name of the module stands for."""
+    return constants.get(part.id, part) if isinstance(part, ast.Name) else part
+
+
+_REASON_IS_SECOND = frozenset(("JobOutcome", "JudgeAnswer"))
+
+
+@functools.cache
+def _reason_fields() -> dict[str, tuple[str, ...]]:
+    """The fields that hold reasons, by the name of the class: of events, and of what becomes one."""
+    events = {one.__name__: one.reasons for one in CATALOGUE.values() if one.reasons}
+    return {**events, "RunEnding": ("reason",), "RuleCheck": ("detail",)}
 
 
 def _has_words(part: ast.expr) -> bool:

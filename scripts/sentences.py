@@ -63,9 +63,9 @@ def python_sentences(source: str, context: str) -> Iterator[PoKey]:
 
 
 def is_translated(node: ast.Call) -> bool:
-    """Whether it is a call of `t`, `t.later` or `to_translate`."""
+    """Whether it is a call of `t`, `t.later`, `t.logged` or `to_translate`."""
     called = node.func
-    if isinstance(called, ast.Attribute) and called.attr == "later":
+    if isinstance(called, ast.Attribute) and called.attr in ("later", "logged"):
         called = called.value
     return isinstance(called, ast.Name) and called.id in ("t", "to_translate")
 

@@ -20,6 +20,7 @@ from loose_sentences import (
     loose_in_errors,
     loose_in_javascript,
     loose_in_python,
+    loose_in_reasons,
 )
 from sentences import ROOT, every_sentence, placeholders
 
@@ -143,6 +144,7 @@ def loose_sentences() -> dict[str, list[str]]:
     ]
     for folder, suffix, search in (
         *((name, "*.py", loose_in_errors) for name in below if name not in surfaces),
+        *((name, "*.py", loose_in_reasons) for name in below),
         ("src/hermes/commands", "*.py", loose_in_python),
         ("src/hermes/surfaces", "*.py", loose_in_python),
         ("src/hermes/surfaces/dashboard/static", "*.js", loose_in_javascript),
@@ -152,7 +154,7 @@ def loose_sentences() -> dict[str, list[str]]:
             if "vendor" in path.parts or name.startswith(tuple(ENGLISH)):
                 continue
             if loose := search(path.read_text("utf-8")):
-                found[name] = loose
+                found.setdefault(name, []).extend(loose)
     return found
 
 

@@ -26,7 +26,11 @@ from hermes.schema.events import (
 )
 from hermes.schema.goals import ChildAttached, ChildEnded
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
+from hermes.schema.shown_reasons import state_in_words
 from hermes.store.sessions import SessionInfo
+from hermes.text.translation import shown_reason, translator
+
+t = translator(__name__)
 
 BACKGROUND, REVIEW, DELEGATE = "background", "review", "delegate"
 ChildState: TypeAlias = Literal[
@@ -145,15 +149,17 @@ def last_answer(app: App, session: str) -> str:
     replies = (
         one.text for one in reversed(messages) if isinstance(one, AssistantMessage)
     )
-    return next(filter(None, replies), "(it said nothing)")
+    return next(filter(None, replies), t.logged("(it said nothing)"))
 
 
 def review_report(app: App, event: ChildEnded) -> str:
     """What a review found, for the chat that asked for it."""
     if event.reason != "done":
-        return f"Review {event.reason}. {event.detail}".rstrip()
+        how = t("Review: {how}.", how=state_in_words(event.reason))
+        return f"{how} {shown_reason(event.detail)}".rstrip()
     found = last_answer(app, event.child)
-    return f"Review done:\n{found}\nTo repair what it found: /review fix"
+    done = t("Review done:")
+    return f"{done}\n{found}\n{t('To repair what it found: /review fix')}"
 
 
 def untold_ends(app: App, session: str, *children: str) -> list[ChildStatus]:
@@ -224,7 +230,7 @@ class _Tail:
     def how(self) -> str:
         """How it ended, if not normally."""
         if self._ended is None:
-            return "its process ended" if self._is_open else ""
+            return t.logged("its process ended") if self._is_open else ""
         return self._ended.detail
 
 

@@ -190,11 +190,10 @@ def _media_error(error: HermesError) -> MediaError:
         kind = _KINDS.get(error.reason, MediaErrorKind.NETWORK)
     elif not isinstance(error, NoModel):
         kind = MediaErrorKind.REFUSED
-    hint = (
-        error.hint
-        or "Choose a model that sees (hermes model), or name one in auxiliary.vision."
+    hint = error.hint_words or t.later(
+        "Choose a model that sees (hermes model), or name one in auxiliary.vision."
     )
-    return MediaError(kind, error.message, sense="vision", hint=hint)
+    return MediaError(kind, error.words, sense="vision", hint=hint)
 
 
 def _is_file(image: Image) -> bool:
@@ -207,15 +206,19 @@ def _is_file(image: Image) -> bool:
 def _withheld(
     sources: tuple[str, ...], model: str, descriptions: Sequence[str]
 ) -> PictureWithheld:
-    what = "A picture was" if len(sources) == 1 else f"{len(sources)} pictures were"
-    instead = _instead(descriptions)
     provider, _, name = model.partition(":")
-    label = model if name else f"the model of {provider}"
-    detail = (
-        f"{what} not sent to {label}, because Hermes does not know that it can see pictures{instead}. If it can, set"
-        f" images: true for {name or 'it'} in custom_providers.{provider}.models; otherwise choose a model that can see"
-        " (hermes model), or name one in auxiliary.vision."
+    what = t.logged(
+        "A picture was not sent to {model}, because Hermes does not know that it can see pictures.",
+        "{count} pictures were not sent to {model}, because Hermes does not know that it can see pictures.",
+        count=len(sources),
+        model=model if name else provider,
     )
+    to_do = t.logged(
+        "If it can, set images: true for it in {setting}; otherwise choose a model that can see (hermes model), or name"
+        " one in auxiliary.vision.",
+        setting=f"custom_providers.{provider}.models",
+    )
+    detail = " ".join(filter(None, (what, _instead(descriptions), to_do)))
     return PictureWithheld(sources=sources, why="text_only", detail=detail)
 
 
@@ -232,10 +235,9 @@ def _instead(descriptions: Sequence[str]) -> str:
         return ""
     from hermes.media.picture_text import OCR_PREFIX
 
-    them = "it" if len(descriptions) == 1 else "them"
     if all(one.startswith(OCR_PREFIX) for one in descriptions):
-        return f"; the text in {them} was read by OCR instead"
-    return f"; another model described {them} instead"
+        return t.logged("Its text was read by OCR instead.")
+    return t.logged("Another model described it instead.")
 
 
 def _unseen(source: str, why: str) -> PictureDescribed:

@@ -144,7 +144,7 @@ class MessageOutbox:
         try:
             return await self._ended(message, wait_s)
         except asyncio.CancelledError:
-            if self._app.store.sends.withdraw(message.id, "it was cancelled"):
+            if self._app.store.sends.withdraw(message.id, t.logged("it was cancelled")):
                 self.clear(message)
             raise
 
@@ -194,12 +194,17 @@ class MessageOutbox:
             if found.is_over or time() > deadline:
                 break
             await asyncio.sleep(_CHECK_INTERVAL_S)
-        late = f"the gateway did not take it within {wait_s:g} s"
+        late = t.logged(
+            "the gateway did not take it within {seconds} s", seconds=f"{wait_s:g}"
+        )
         if not found.is_over and await asyncio.to_thread(table.withdraw, message.id, late):  # fmt: skip
             await asyncio.to_thread(self.clear, message)
             return msgspec.structs.replace(found, state="failed", reason=late)
         if not found.is_over:
-            reason = f"it was not known to have arrived within {wait_s:g} s"
+            reason = t.logged(
+                "it was not known to have arrived within {seconds} s",
+                seconds=f"{wait_s:g}",
+            )
             return msgspec.structs.replace(found, state="failed", reason=reason)
         return found
 

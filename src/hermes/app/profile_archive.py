@@ -41,7 +41,7 @@ _AGREEMENTS = (
     "dashboard/keys.json",
 )
 """What the sender agreed to, and whom the sender let in, which says nothing about the receiver."""
-_IMPORTED = "it came with an imported profile"
+_IMPORTED = t.logged("it came with an imported profile")
 _ASIDE = {
     "policy.yaml": "policy.imported.yaml",
     "locales": "locales.imported",

@@ -22,6 +22,9 @@ from hermes.schema.messages import AssistantMessage
 from hermes.store import Store
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 OUTCOME_UNKNOWN = (
     "Outcome unknown: Hermes stopped during this call. "
@@ -36,7 +39,9 @@ _WRITE_DELAY_S = 0.005  # that a noted row waits, to be written together with ot
 
 def crashed(partial: str) -> list[Event]:
     """The rows that end a turn whose process is gone: the part of the reply that was shown, if any, and the end."""
-    ended = TurnEnded(reason="crashed", detail="Everything up to then was saved.")
+    ended = TurnEnded(
+        reason="crashed", detail=t.logged("Everything up to then was saved.")
+    )
     if not partial.strip():
         return [ended]
     return [AssistantMessage(text=partial, finish="interrupted"), ended]

@@ -30,7 +30,7 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings.tools import LanguageServerSettings
-from hermes.text.plurals import count
+from hermes.text.translation import translator
 from hermes.tools.escapes import shown
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.session_commands import Surroundings
@@ -43,6 +43,8 @@ from hermes.tools.project_rules import (
 from hermes.tools.project_trust import checks_place, is_trusted, trust
 from hermes.tools.shadow import ShadowFailed, Shadows
 
+t = translator(__name__)
+
 log = logging.getLogger("hermes.app")
 
 MAX_REPAIRS = 2
@@ -53,9 +55,11 @@ _MAX_TOLD_CHARS = 6_000
 _MAX_NAMED_FILES = 5
 _MAX_LINTED_FILES = 200
 _WRITING_TOOLS = frozenset(("write_file", "edit_file", "apply_patch"))
-_NO_SANDBOX = "there is no sandbox here, and the project's commands run only in one"
-_NOT_AGREED = "you did not allow it"
-_NOBODY = "nobody could be asked; allow it with: hermes project trust"
+_NO_SANDBOX = t.logged(
+    "there is no sandbox here, and the project's commands run only in one"
+)
+_NOT_AGREED = t.logged("you did not allow it")
+_NOBODY = t.logged("nobody could be asked; allow it with: hermes project trust")
 
 
 class CheckPolicy(Protocol):
@@ -129,7 +133,7 @@ class TurnChecks:
         rules = project_rules(turn.cwd)
         if not rules.checks or not await self._changed(turn):
             return
-        why = f"the turn ended before ({ended.reason})"
+        why = t.logged("the turn ended before ({reason})", reason=ended.reason)
         checks = tuple(_not_run(command, why) for command in rules.checks)
         await turn.journal.record(_report(checks, (), (), 0))
 
@@ -308,7 +312,9 @@ def _question(turn: Turn, rules: ProjectRules) -> ApprovalRequested:
         name="verify",
         arguments=msgspec.json.encode({"commands": rules.checks}).decode(),
         summary=f"Run in the sandbox after each turn that changes files:\n{commands}",
-        reason="from the project's rules; you are asked again only if they change",
+        reason=t.logged(
+            "from the project's rules; you are asked again only if they change"
+        ),
         shape=f"verify {checks_place(turn.cwd)} {rules.digest}",
         binding=rules.digest,
         memorable=False,
@@ -337,7 +343,7 @@ def _checked(command: str, result: ToolResult, seconds: float) -> RuleCheck:
     body, _, notes = result.text.rpartition("[")
     if result.ok:
         return RuleCheck(command=command, outcome="passed", detail=f"{seconds:.1f} s")
-    how = notes.partition("]")[0].partition(";")[0] or "it failed"
+    how = notes.partition("]")[0].partition(";")[0] or t.logged("it failed")
     output = writable(body.strip())
     if len(output) > _MAX_TOLD_CHARS:
         output = f"[...]\n{output[-_MAX_TOLD_CHARS:]}"
@@ -349,27 +355,44 @@ def _checked(command: str, result: ToolResult, seconds: float) -> RuleCheck:
     )
 
 
+def _check_in_words(check: RuleCheck) -> str:
+    command, detail = _one_line(check.command), _one_line(check.detail)
+    match check.outcome:
+        case "passed":
+            return t.logged("Verified: {command} ({detail}).", command=command, detail=detail)  # fmt: skip
+        case "failed":
+            return t.logged("Check failed: {command} ({detail}).", command=command, detail=detail)  # fmt: skip
+        case _:
+            return t.logged(
+                "Not verified: {command} was not run, because {reason}.",
+                command=command,
+                reason=detail,
+            )
+
+
 def _report(
     checks: tuple[RuleCheck, ...],
     touched: tuple[str, ...],
     unchanged: tuple[str, ...],
     changed: int,
 ) -> TurnChecked:
-    words = {"passed": "Verified", "failed": "Check failed", "not_run": "Not verified"}
-    parts = [
-        f"{words[one.outcome]}: {_one_line(one.command)} ({_one_line(one.detail)})."
-        if one.outcome != "not_run"
-        else f"Not verified: {_one_line(one.command)} was not run, because {_one_line(one.detail)}."
-        for one in checks
-    ]
+    parts = list(map(_check_in_words, checks))
     if touched:
-        many = count(len(touched), "file")
-        names = ", ".join(map(shown, touched[:_MAX_NAMED_FILES]))
-        parts.append(f"Protected by the project, but changed: {names} ({many}).")
+        parts.append(
+            t.logged(
+                "Protected by the project, but changed: {names} ({count} file).",
+                "Protected by the project, but changed: {names} ({count} files).",
+                count=len(touched),
+                names=", ".join(map(shown, touched[:_MAX_NAMED_FILES])),
+            )
+        )
     if unchanged:
         names = ", ".join(unchanged[:_MAX_NAMED_FILES])
         parts.append(
-            f"The answer claims changes to {names}, but nothing changed there."
+            t.logged(
+                "The answer claims changes to {names}, but nothing changed there.",
+                names=names,
+            )
         )
     ok = (
         not touched and not unchanged and all(one.outcome == "passed" for one in checks)

@@ -41,7 +41,6 @@ from hermes.schema.events import CodexThread, TurnEnded
 from hermes.schema.messages import Message, ToolFinished, Usage, UserMessage
 from hermes.schema.model import ModelRequest
 from hermes.settings.sections import CodexSettings
-from hermes.text.plurals import count
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -307,8 +306,9 @@ class CodexRuntime:
                 done = calls_made(turn.history)
                 raise BudgetSpent(
                     t.later(
-                        "stopped after {count} (budget.max_steps). {done}",
-                        count=count(steps, "step"),
+                        "stopped after {count} step (budget.max_steps). {done}",
+                        "stopped after {count} steps (budget.max_steps). {done}",
+                        count=steps,
                         done=done,
                     ),
                     hint=GO_ON,

@@ -20,7 +20,8 @@ from hermes.errors import NotFound, SessionNotFound, UsageError
 from hermes.schema.events import InterruptRequested, SessionCreated
 from hermes.schema.goals import ChildAttached
 from hermes.schema.messages import UserMessage
-from hermes.text.translation import translator
+from hermes.schema.shown_reasons import state_in_words
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -35,7 +36,7 @@ def children_view(children: Iterable[ChildStatus]) -> Iterable[Block]:
     rows = [
         (
             one.id[-6:],
-            one.state,
+            state_in_words(one.state),
             _KINDS.get(one.kind, one.kind),
             _span(one.seconds),
             money(one.cost_usd),
@@ -57,7 +58,7 @@ def children_view(children: Iterable[ChildStatus]) -> Iterable[Block]:
 def child_label(one: ChildStatus) -> str:
     """Its task, and what it does now or how it ended."""
     task = " ".join(one.title.split())[:_MAX_LABEL_CHARS]
-    doing = " ".join(one.doing.split())[:_MAX_LABEL_CHARS]
+    doing = " ".join(shown_reason(one.doing).split())[:_MAX_LABEL_CHARS]
     if one.runs and doing:
         return f"{task}: {doing}" if task else doing
     return f"{task} ({doing})" if doing and one.state != "done" else task

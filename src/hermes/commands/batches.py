@@ -27,7 +27,7 @@ from hermes.commands.views import (
 from hermes.errors import SessionBusy, UsageError, os_reason
 from hermes.schema.events import SessionScored
 from hermes.text.plurals import short_number
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 from hermes.trajectories.formats import ExportChoice, TrajectoryFormat
 from hermes.trajectories.statistics import TrajectoryStatistics, statistics_of
 
@@ -109,7 +109,7 @@ class BatchStatus(msgspec.Struct, frozen=True, kw_only=True):
         )
         if self.problems:
             rows = [
-                (str(one.number), one.status.replace("_", " "), one.session, first_line(one.detail))
+                (str(one.number), one.status.replace("_", " "), one.session, first_line(shown_reason(one.detail)))
                 for one in self.problems[:_MAX_SHOWN_FAILURES]
             ]  # fmt: skip
             yield line("")

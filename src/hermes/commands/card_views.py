@@ -13,7 +13,6 @@ from hermes.app.boards.listing import (
     ListedCard,
     RunReport,
 )
-from hermes.app.boards.queue_state import ASKING
 from hermes.commands.formats import ago, first_line, moment, money
 from hermes.commands.views import (
     Block,
@@ -28,7 +27,7 @@ from hermes.commands.views import (
 )
 from hermes.schedules.tokens import length
 from hermes.schema.boards import BoardHistoryEntry, Card
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -63,7 +62,8 @@ class CardChange(msgspec.Struct, frozen=True, kw_only=True):
                 what=self.what,
             )
         )
-        state = f"{card.status}: {self.why}" if self.why else card.status
+        why = shown_reason(self.why)
+        state = f"{card.status}: {why}" if why else card.status
         yield line(t("Status: {state}", state=state), "dim", fit="wrap")
 
 
@@ -108,9 +108,12 @@ class CardListing(msgspec.Struct, frozen=True, kw_only=True):
             )
         for card in cards:
             if card.asks:
-                answer = f"Answer: hermes --resume {card.session}"
                 yield line(
-                    t("{id} asks you something. {answer}", id=card.id, answer=answer),
+                    t(
+                        "{id} asks you something. Answer: {command}",
+                        id=card.id,
+                        command=f"hermes --resume {card.session}",
+                    ),
                     "warn",
                     fit="wrap",
                 )
@@ -120,9 +123,10 @@ class CardListing(msgspec.Struct, frozen=True, kw_only=True):
 
 def _row(card: ListedCard, now: float) -> TableRow:
     agent = card.reviewer if card.status == "review" and card.reviewer else card.assignee  # fmt: skip
-    why = card.why
+    why = shown_reason(card.why)
     if card.since:
-        why = f"{why}, for {length(max(1, round(now - card.since)))}"
+        passed = length(max(1, round(now - card.since)))
+        why = t("{why}, for {time}", why=why, time=passed)
     cells = (card.id, card.status, first_line(card.title), agent, first_line(why))
     return TableRow(cells, _LOOKS.get(card.status, ""))
 
@@ -138,11 +142,11 @@ class CardReport(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, now: float) -> Iterable[Block]:
         card, details = self.details.card, self.details
         yield line(f"{card.id}  {first_line(card.title)}", "bold")
-        why = f": {details.why}" if details.why else ""
+        why = f": {shown_reason(details.why)}" if details.why else ""
         look = _LOOKS.get(card.status, "")
         yield line(f"  {card.status}{why}", look, fit="wrap")
         session = next((run.session for run in details.runs if not run.ended), "")
-        if details.why == ASKING and session:
+        if details.asks and session:
             yield line(
                 t("  Answer: hermes --resume {session}", session=session),
                 "warn",
@@ -195,8 +199,11 @@ def _facts(details: CardDetails, now: float) -> Iterable[tuple[str, str]]:
         t("needed by"),
         ", ".join(f"{one.id} ({one.status})" for one in details.children),
     )
-    yield t("bad endings"), f"{card.failures} in a row" if card.failures else ""
-    yield t("made"), f"{ago(card.created, now)} by {card.by}"
+    yield (
+        t("bad endings"),
+        t("{number} in a row", number=card.failures) if card.failures else "",
+    )
+    yield t("made"), t("{when} by {who}", when=ago(card.created, now), who=card.by)
 
 
 def run_line(run: RunReport) -> Line:
@@ -205,7 +212,7 @@ def run_line(run: RunReport) -> Line:
     took = length(max(1, round(ended - run.started)))
     cost = f", {money(run.cost_usd)}" if run.cost_usd else ""
     look: Look = "bad" if run.outcome in _BAD else _LOOKS.get(run.outcome, "")
-    told = "; ".join(filter(None, (run.reason, first_line(run.summary))))
+    told = "; ".join(filter(None, (shown_reason(run.reason), first_line(run.summary))))
     return Line(
         (
             Span(f"  {run.number}. {moment(run.started)}  "),

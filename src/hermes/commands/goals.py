@@ -25,7 +25,7 @@ from hermes.schema.goals import (
     GoalSet,
     SubgoalsChanged,
 )
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -83,7 +83,9 @@ class GoalReport(msgspec.Struct, frozen=True, kw_only=True):
         if goal is None:
             yield line(f"{t.marked(_NO_GOAL)} {t.marked(_HOW)}", fit="wrap")
             return
-        state = t.marked(_STATES[self.status]) + (f": {self.why}" if self.why else "")
+        state = t.marked(_STATES[self.status]) + (
+            f": {shown_reason(self.why)}" if self.why else ""
+        )
         tokens = t("{count:,} token", "{count:,} tokens", count=self.used_tokens)
         spent = f"{tokens} {money(self.used_usd)}".rstrip()
         check = self.check
@@ -116,7 +118,10 @@ class GoalReport(msgspec.Struct, frozen=True, kw_only=True):
                     else spent,
                 ),
                 (t("verify"), goal.verify),
-                (t("last check"), f"{check.outcome} ({check.detail})" if check else ""),
+                (
+                    t("last check"),
+                    f"{check.outcome} ({shown_reason(check.detail)})" if check else "",
+                ),
                 (t("constraints"), goal.constraints),
                 (t("stop when"), goal.stop_when),
                 *subgoals,

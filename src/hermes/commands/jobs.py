@@ -40,7 +40,7 @@ from hermes.schema.schedules import CatchUp, Instant, Job
 from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.settings.load import current_folder
 from hermes.store.schedules import ScheduleStore
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -67,6 +67,11 @@ _LOOKS: Mapping[str, Look] = {
     "failed": "bad",
     "missed": "warn",
     "skipped": "warn",
+}
+_STATES = {
+    "active": to_translate("active"),
+    "paused": to_translate("paused"),
+    "ended": to_translate("ended"),
 }
 _MISSED = {
     "skip": to_translate("are skipped"),
@@ -201,13 +206,13 @@ class JobDetails(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, now: float) -> Iterable[Block]:
         job, planned = self.job, self.planned
         limits = [
-            f"stopped after {length(job.timeout)}",
-            f"at most {job.budget}" if job.budget else "no limit",
+            t("stopped after {time}", time=length(job.timeout)),
+            t("at most {amount}", amount=job.budget) if job.budget else t("no limit"),
         ]
         if job.jitter:
             limits.append(t("starts up to {length} later", length=length(job.jitter)))
         yield line(f"{job.id}  {first_line(job.name)}", "bold")
-        state = f"paused: {job.paused}" if job.paused else state_of(job, planned)
+        state = _paused(job) or t.marked(_STATES[state_of(job, planned)])
         if self.waiting is not None:
             state = _waits(self.waiting)
         facts = (
@@ -311,7 +316,7 @@ def add_job(
         job, planned = jobs.book.add(msgspec.convert(wanted, JobDraft))
     notes = (t.marked(_WHO_RUNS) if is_first else "", _undeliverable(context, job))
     note = "\n".join(filter(None, notes))
-    return JobChange(job=job, planned=planned, what="was added", note=note)
+    return JobChange(job=job, planned=planned, what=t("was added"), note=note)
 
 
 def _undeliverable(context: CommandContext, job: Job) -> str:
@@ -372,7 +377,7 @@ def pause_job(context: CommandContext, job: JobName) -> JobChange:
     """Pause a job."""
     jobs = Jobs(context)
     jobs.find(job)
-    return JobChange(job=jobs.book.pause(job), planned=None, what="was paused")
+    return JobChange(job=jobs.book.pause(job), planned=None, what=t("was paused"))
 
 
 @command("cron resume", scope="approve")
@@ -382,7 +387,7 @@ def resume_job(context: CommandContext, job: JobName) -> JobChange:
     jobs.find(job)
     with _schedule_errors():
         changed, planned = jobs.book.resume(job)
-    return JobChange(job=changed, planned=planned, what="was resumed")
+    return JobChange(job=changed, planned=planned, what=t("was resumed"))
 
 
 @command("cron remove", scope="admin")
@@ -390,7 +395,7 @@ def remove_job(context: CommandContext, job: JobName) -> JobChange:
     """Remove a job; its runs stay in the history."""
     jobs = Jobs(context)
     jobs.find(job)
-    return JobChange(job=jobs.book.remove(job), planned=None, what="was removed")
+    return JobChange(job=jobs.book.remove(job), planned=None, what=t("was removed"))
 
 
 @command("cron edit", scope="admin")
@@ -416,7 +421,7 @@ def edit_job(
         jobs.find(job)
         changed, planned = jobs.book.edit(job, **wanted)
     note = _undeliverable(context, changed)
-    return JobChange(job=changed, planned=planned, what="was changed", note=note)
+    return JobChange(job=changed, planned=planned, what=t("was changed"), note=note)
 
 
 @command("cron history", scope="observe")
@@ -516,11 +521,16 @@ def _from_now(at: float, now: float) -> str:
     return t("in less than a minute")
 
 
+def _paused(job: Job) -> str:
+    """Why a job is paused; empty if it is not."""
+    return t("paused: {why}", why=shown_reason(job.paused)) if job.paused else ""
+
+
 def _coming(job: Job, planned: Instant | None, now: float) -> str:
     if job.paused:
-        return f"paused: {job.paused}"
+        return _paused(job)
     if planned is None:
-        return "ended"
+        return t.marked(_STATES["ended"])
     moment = on_the_clock(planned.starts, job.zone)
     is_this_year = moment.year == on_the_clock(now, job.zone).year
     form = "%a %d %b %H:%M" if is_this_year else "%d %b %Y %H:%M"
@@ -536,7 +546,7 @@ def _runs(past: Iterable[Instant], jobs: Mapping[str, Job]) -> Iterator[Block]:
         if one.began and one.ended:
             took = f" {length(max(1, round(one.ended - one.began)))}"
         cause = one.cause if one.cause != "schedule" else ""
-        facts = (cause, one.reason, _delivered(one), one.session)
+        facts = (cause, shown_reason(one.reason), _delivered(one), one.session)
         more = "; ".join(first_line(fact) for fact in facts if fact)
         when = local_time(one.due, job.zone if job else "UTC")
         name = first_line(job.name)[:24] if job else one.job
@@ -549,5 +559,5 @@ def _delivered(one: Instant) -> str:
     if one.delivery == "waiting":
         return t("waiting for a gateway to deliver it")
     if not one.delivery or one.delivery.startswith("not "):
-        return one.delivery
-    return f"to {one.delivery}"
+        return shown_reason(one.delivery)
+    return t("to {place}", place=one.delivery)

@@ -30,7 +30,7 @@ from hermes.settings.load import load
 from hermes.settings.mcp import McpServerSettings
 from hermes.settings.redaction import has_credentials, mask
 from hermes.settings.secrets import is_secret_name
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -83,8 +83,8 @@ class ListedServer(msgspec.Struct, frozen=True):
         if status.retry_in:
             parts.append(t("tried again in {retry_in:.0f} s", retry_in=status.retry_in))
         if status.changed:
-            parts.append(f"changed: {', '.join(status.changed)}")
-        detail = first_line(status.detail)
+            parts.append(t("changed: {names}", names=", ".join(status.changed)))
+        detail = first_line(shown_reason(status.detail))
         return ", ".join(parts) + (f": {detail}" if detail else "")
 
 

@@ -12,7 +12,7 @@ from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, line
 from hermes.errors import UsageError
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -42,7 +42,7 @@ class SendResult(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         if self.state == "failed":
-            reason = self.reason.removesuffix(".")
+            reason = shown_reason(self.reason).removesuffix(".")
             yield line(
                 t("Not sent to {target}: {reason}.", target=self.target, reason=reason),
                 "bad",

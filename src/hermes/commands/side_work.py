@@ -34,10 +34,11 @@ from hermes.commands.views import (
     message,
     table,
 )
-from hermes.errors import HermesError, NotFound, UsageError, in_sentences
+from hermes.errors import HermesError, NotFound, UsageError, for_reader
 from hermes.schema.events import SessionAgentChosen
+from hermes.schema.shown_reasons import state_in_words
 from hermes.store.sessions import SessionInfo
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -288,10 +289,10 @@ async def _end_of(chat: Conversation, child: str) -> str:
     try:
         ended = await chat.agent.service.idle(child)
     except HermesError as error:
-        return f"failed ({in_sentences(error)})"
+        return t("failed ({error})", error=for_reader(error))
     if ended is None or ended.reason == "done":
-        return "done"
-    return f"{ended.reason} {ended.detail}".rstrip()
+        return t("done")
+    return f"{state_in_words(ended.reason)} {shown_reason(ended.detail)}".rstrip()
 
 
 def _last_review(context: CommandContext, session: str) -> str:

@@ -25,7 +25,7 @@ from hermes.schema.model import (
     TextDelta,
 )
 from hermes.schema.tool_spec import ToolSpec
-from hermes.text.translation import translator
+from hermes.text.translation import Later, translator
 
 t = translator(__name__)
 
@@ -87,17 +87,44 @@ class Cap(msgspec.Struct):
         unclaimed = self.limit - self.used
         left = max(0.0, unclaimed - self.claimed - sum(self.grants.values()))
         if self.unit == "usd":
-            state = f"the next call needs about ${need:.4f}; ${left:.4f} of ${self.limit:g} are left"
+            state = t.later(
+                "the next call needs about {need}; {left} of {limit} are left",
+                need=f"${need:.4f}",
+                left=f"${left:.4f}",
+                limit=f"${self.limit:g}",
+            )
         else:
-            state = f"the next call needs about {need:,.0f} tokens; {left:,.0f} of {self.limit:,.0f} are left"
-        whose = f"the budget of {self.owner}" if self.owner else f"the cap per {self.scope}"  # fmt: skip
-        hint = self.hint or f"Raise budget.per_{self.scope} to continue."
-        if self.scope == "goal":
-            hint = "Set the goal again with a higher `budget:` to continue."
+            state = t.later(
+                "the next call needs about {need} tokens; {left} of {limit} are left",
+                need=f"{need:,.0f}",
+                left=f"{left:,.0f}",
+                limit=f"{self.limit:,.0f}",
+            )
         if unclaimed >= need:
-            state += "; calls in progress have reserved the rest"
+            state = t.later(
+                "{state}; calls in progress have reserved the rest", state=state
+            )
         kind = BudgetClaimed if unclaimed >= need else BudgetSpent
-        return kind(f"stopped before exceeding {whose}: {state}.", hint=hint)
+        return kind(self._stopped_before(state), hint=self._how_to_raise())
+
+    def _stopped_before(self, state: Later) -> Later:
+        if self.owner:
+            return t.later(
+                "stopped before exceeding the budget of {owner}: {state}.",
+                owner=self.owner,
+                state=state,
+            )
+        return t.later(
+            "stopped before exceeding the cap per {scope}: {state}.",
+            scope=self.scope,
+            state=state,
+        )
+
+    def _how_to_raise(self) -> str | Later:
+        if self.scope == "goal":
+            return t.later("Set the goal again with a higher `budget:` to continue.")
+        setting = f"budget.per_{self.scope}"
+        return self.hint or t.later("Raise {setting} to continue.", setting=setting)
 
 
 def parse_amount(text: str) -> tuple[Unit, float]:
@@ -282,7 +309,9 @@ class TurnBudget:
                 raise cap.refused(input_tokens + _MIN_OUTPUT_TOKENS)
             return int(left - input_tokens)
         if self._price is None:
-            hint = "Give the prices of the model and its fallbacks in custom_providers, or set the cap in tokens."
+            hint = t.later(
+                "Give the prices of the model and its fallbacks in custom_providers, or set the cap in tokens."
+            )
             raise BudgetSpent(
                 t.later(
                     "the cap in dollars ({cap}) can't be enforced: a model's price is unknown",

@@ -19,11 +19,14 @@ from hermes.schema.goals import (
     SubgoalsChanged,
 )
 from hermes.schema.messages import AssistantMessage
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 GoalStatus: TypeAlias = Literal["none", "active", "waiting", "paused", "done"]
 
-_UNDONE = "A turn was undone."
-_STOPPED = "You stopped it."
+_UNDONE = t.logged("A turn was undone.")
+_STOPPED = t.logged("You stopped it.")
 
 
 class GoalProgress:

@@ -11,6 +11,9 @@ from hermes.errors import ModelError
 from hermes.schema.event_base import Event
 from hermes.schema.events import PictureDescribed, PictureReduced, PictureWithheld
 from hermes.schema.messages import AssistantMessage, Image, Message
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 NOT_DESCRIBED = "it could not be described"
 """How the description of an image begins that nobody could describe."""
@@ -56,8 +59,12 @@ def steps(
         and error.reason != "refused"
         and not any(phrase in said for phrase in _NO_EYES)
     ):
-        what = "A picture was" if len(files) == 1 else f"{len(files)} pictures were"
-        detail = f"{what} rejected by the provider, so a smaller copy was sent. ({error.message})"
+        detail = t.logged(
+            "A picture was rejected by the provider, so a smaller copy was sent. ({error})",
+            "{count} pictures were rejected by the provider, so smaller copies were sent. ({error})",
+            count=len(files),
+            error=error.message,
+        )
         yield PictureReduced(sources=_sources(files), detail=detail)
     yield _withheld(suspects, error)
     others = [one for one in all_of_them if one.source not in _sources(suspects)]
@@ -76,17 +83,20 @@ def with_descriptions(
     }
     if isinstance(row, PictureReduced) or not in_words.issuperset(row.sources):
         return row
-    detail = f"{row.detail} The model got a description in words instead."
+    instead = t.logged("The model got a description in words instead.")
+    detail = f"{row.detail} {instead}"
     return msgspec.structs.replace(row, detail=detail)
 
 
 def _withheld(images: Sequence[Image], error: ModelError) -> PictureWithheld:
     sources = _sources(images)
-    what = "A picture was" if len(sources) == 1 else f"{len(sources)} pictures were"
-    detail = (
-        f"{what} left out, because the provider rejected {'it' if len(sources) == 1 else 'them'}. Your files are"
-        " unchanged. Send another copy (a smaller PNG or JPEG), or choose a model that can see pictures: hermes model."
-        f" ({error.message})"
+    detail = t.logged(
+        "A picture was left out, because the provider rejected it. Your file is unchanged. Send another copy (a smaller"
+        " PNG or JPEG), or choose a model that can see pictures: hermes model. ({error})",
+        "{count} pictures were left out, because the provider rejected them. Your files are unchanged. Send other copies"
+        " (a smaller PNG or JPEG), or choose a model that can see pictures: hermes model. ({error})",
+        count=len(sources),
+        error=error.message,
     )
     return PictureWithheld(sources=sources, why="refused", detail=detail)
 

@@ -9,6 +9,9 @@ import msgspec
 
 from hermes.schema.events import TurnEnd
 from hermes.schema.messages import AssistantMessage
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 Fault: TypeAlias = Literal[
     "empty", "truncated", "truncated_call", "bad_arguments", "unknown_tool", "looping"
@@ -57,17 +60,23 @@ class ReplyJudge:
             return ReplyVerdict(
                 "end",
                 end="refused",
-                detail=message.text or "the provider refused to answer",
+                detail=message.text or t.logged("the provider refused to answer"),
             )
         if message.tool_calls:
             return self._judge_calls(message)
         if message.finish == "length" and not ends_naturally(message.text):
             return self.fault(
-                "truncated", "the reply was cut off by the output limit", nudge=_GO_ON
+                "truncated",
+                t.logged("the reply was cut off by the output limit"),
+                nudge=_GO_ON,
             )
         if not message.text.strip():
-            what = "only thinking" if message.reasoning else "nothing"
-            return self.fault("empty", f"the model answered with {what}")
+            what = (
+                t.logged("the model answered with only thinking")
+                if message.reasoning
+                else t.logged("the model answered with nothing")
+            )
+            return self.fault("empty", what)
         return ReplyVerdict("answer")
 
     def fault(
@@ -79,7 +88,9 @@ class ReplyJudge:
             return ReplyVerdict(
                 "end",
                 fault,
-                f"{detail}, {count} times in a row",
+                t.logged(
+                    "{problem}, {number} times in a row", problem=detail, number=count
+                ),
                 refuse_calls=refuse_calls,
             )
         return ReplyVerdict("again", fault, detail, nudge, refuse_calls)
@@ -92,7 +103,7 @@ class ReplyJudge:
         if message.finish == "length":
             return self.fault(
                 "truncated_call",
-                "a tool call was cut off by the output limit",
+                t.logged("a tool call was cut off by the output limit"),
                 refuse_calls=_SHORTER,
             )
         for fault in ("empty", "truncated", "truncated_call"):
@@ -101,7 +112,11 @@ class ReplyJudge:
         self._same = self._same + 1 if calls == self._last_calls else 1
         self._last_calls = calls
         if self._same > SAME_CALL_LIMIT:
-            detail = f"the model asked for the same call {self._same} times in a row ({calls[0][0]})"
+            detail = t.logged(
+                "the model asked for the same call {number} times in a row ({call})",
+                number=self._same,
+                call=calls[0][0],
+            )
             return ReplyVerdict(
                 "end",
                 "looping",

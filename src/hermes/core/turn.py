@@ -55,7 +55,6 @@ from hermes.schema.model import (
 )
 from hermes.schema.model import ReasoningPiece as Thought
 from hermes.schema.sign_ins import LoginExpired
-from hermes.text.plurals import count
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -195,7 +194,11 @@ class NativeRuntime:
 
     async def _out_of_steps(self, turn: Turn) -> TurnEnded:
         """Ends a turn at its step limit: the model sums up without making calls."""
-        stopped = f"stopped after {count(self._max_steps, 'step')} (budget.max_steps)."
+        stopped = t.logged(
+            "stopped after {count} step (budget.max_steps).",
+            "stopped after {count} steps (budget.max_steps).",
+            count=self._max_steps,
+        )
         if not self.sums_up:
             return _ended(turn, "budget", stopped, "steps")
         await turn.journal.record(UserMessage(text=_SUM_UP, origin="hermes"))
@@ -405,7 +408,9 @@ def calls_made(history: ConversationHistory) -> str:
         f"{name} ({number})" if number > 1 else name
         for name, number in names.most_common()
     )
-    return f"Calls made: {listed}." if listed else "No calls were made."
+    if not listed:
+        return t.logged("No calls were made.")
+    return t.logged("Calls made: {calls}.", calls=listed)
 
 
 def _request(turn: Turn, messages: Sequence[Message] | None = None) -> ModelRequest:

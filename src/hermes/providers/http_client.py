@@ -19,6 +19,9 @@ from hermes.primitives.decompression import CompressionError, Decompressor
 from hermes.primitives.read_timeout import ReadTimeout
 from hermes.providers.http_response import ConnectionBroken, HttpResponse
 from hermes.providers.provider_table import is_local
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.providers.direct_http import Direct, Http11Connection
@@ -209,7 +212,7 @@ class HttpReply:
                 data = await self._read()
                 if not data and not self._body.is_whole:
                     raise TransportFailure(
-                        "cut", "the compressed response is incomplete"
+                        "cut", t.logged("the compressed response is incomplete")
                     )
                 if not data:
                     return b""
@@ -223,7 +226,10 @@ class HttpReply:
         if self._size > MAX_RESPONSE_BYTES:
             raise TransportFailure(
                 "too_large",
-                f"the answer is larger than {MAX_RESPONSE_BYTES // 2**20} MiB",
+                t.logged(
+                    "the answer is larger than {size} MiB",
+                    size=MAX_RESPONSE_BYTES // 2**20,
+                ),
             )
         return piece
 
@@ -285,19 +291,23 @@ class HttpReply:
 def _no_connection(error: OSError | ValueError) -> str:
     """Says why there is no connection, without error numbers."""
     if isinstance(error, socket.gaierror):
-        return "its host name could not be resolved"
+        return t.logged("its host name could not be resolved")
     words = str(error)
     refused = f"[Errno {errno.ECONNREFUSED}]"
     if isinstance(error, ConnectionRefusedError) or refused in words or not words:
-        return "the connection was refused"
+        return t.logged("the connection was refused")
     return re.sub(r"\[Errno -?\d+\] ", "", words)
 
 
 def _late(phase: Phase, seconds: float) -> TransportFailure:
-    words = {
-        "connect": f"no connection within {seconds:g} s",
-        "first_byte": f"no answer within {seconds:g} s",
-        "idle": f"the answer stopped for {seconds:g} s",
-        "total": f"the answer took longer than {seconds:g} s",
-    }
-    return TransportFailure(phase, words[phase], timed_out=True)
+    number = f"{seconds:g}"
+    match phase:
+        case "connect":
+            words = t.logged("no connection within {seconds} s", seconds=number)
+        case "first_byte":
+            words = t.logged("no answer within {seconds} s", seconds=number)
+        case "idle":
+            words = t.logged("the answer stopped for {seconds} s", seconds=number)
+        case _:
+            words = t.logged("the answer took longer than {seconds} s", seconds=number)
+    return TransportFailure(phase, words, timed_out=True)

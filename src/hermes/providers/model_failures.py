@@ -10,6 +10,9 @@ from hermes.providers.http_client import TransportFailure
 from hermes.providers.provider_table import Quirks, is_local, label_of
 from hermes.schema.model import FailureReason
 from hermes.settings.redaction import mask
+from hermes.text.translation import Later, to_translate, translator
+
+t = translator(__name__)
 
 MAX_QUOTED_CHARACTERS = 500  # of a provider's own message
 
@@ -143,20 +146,25 @@ _ACTIONS: dict[FailureReason, tuple[bool, bool, bool]] = {
     "bad_request": (False, False, False),
 }
 _TITLES: dict[FailureReason, str] = {
-    "auth": "rejected the API key",
-    "billing": "reports that the account has no credit",
-    "forbidden": "does not allow this",
-    "not_found": "does not know this model or address",
-    "rate_limited": "received too many requests",
-    "overloaded": "is overloaded",
-    "server": "failed",
-    "timeout": "did not answer in time",
-    "connection": "could not be reached",
-    "malformed": "sent something that is not a model's reply",
-    "too_long": "reports that the conversation is too long for the model",
-    "refused": "refused the content",
-    "bad_request": "rejected the request",
+    "auth": to_translate("{provider} rejected the API key{said}"),
+    "billing": to_translate("{provider} reports that the account has no credit{said}"),
+    "forbidden": to_translate("{provider} does not allow this{said}"),
+    "not_found": to_translate("{provider} does not know this model or address{said}"),
+    "rate_limited": to_translate("{provider} received too many requests{said}"),
+    "overloaded": to_translate("{provider} is overloaded now{said}"),
+    "server": to_translate("{provider} failed on its side{said}"),
+    "timeout": to_translate("{provider} did not answer in time{said}"),
+    "connection": to_translate("{provider} could not be reached{said}"),
+    "malformed": to_translate(
+        "{provider} sent something that is not a model's reply{said}"
+    ),
+    "too_long": to_translate(
+        "{provider} reports that the conversation is too long for the model{said}"
+    ),
+    "refused": to_translate("{provider} refused the content{said}"),
+    "bad_request": to_translate("{provider} rejected the request{said}"),
 }
+_SIGN_IN_REJECTED = to_translate("{provider} rejected the sign-in{said}")
 
 
 class CalledService(msgspec.Struct, frozen=True, kw_only=True):
@@ -180,15 +188,16 @@ class CalledService(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def key_advice(self) -> str:
+    def key_advice(self) -> str | Later:
         """How to correct the key that it was called with."""
         if self.sign_in_advice:
             return self.sign_in_advice
         if self.key_variable:
-            return f"Check the key: hermes config set {self.key_variable}"
-        return (
-            f"It was called without a key. Name the variable of its key: "
-            f"hermes config set custom_providers.{self.provider}.key_env NAME_API_KEY"
+            command = f"hermes config set {self.key_variable}"
+            return t.later("Check the key: {command}", command=command)
+        return t.later(
+            "It was called without a key. Name the variable of its key: {command}",
+            command=f"hermes config set custom_providers.{self.provider}.key_env NAME_API_KEY",
         )
 
 
@@ -250,7 +259,7 @@ def from_transport(caller: CalledService, failure: TransportFailure) -> ModelErr
     detail = (
         failure.detail
         if failure.phase == "connect"
-        else f"the connection was cut: {failure.detail}"
+        else t.logged("the connection was cut: {reason}", reason=failure.detail)
     )
     return _error(caller, "connection", detail)
 
@@ -384,10 +393,10 @@ def _error(
     number = f" ({status})" if status else ""
     title = _TITLES[reason]
     if reason == "auth" and caller.sign_in_advice:
-        title = "rejected the sign-in"
+        title = _SIGN_IN_REJECTED
+    said = f"{number}: {words}" if words else f"{number}."
     return ModelError(
-        f"{label_of(caller.provider)} {title}{number}"
-        + (f": {words}" if words else "."),
+        t.marked_later(title, provider=label_of(caller.provider), said=said),
         hint=_hint(caller, reason),
         reason=reason,
         retryable=allowed if retryable is None else retryable,
@@ -400,33 +409,66 @@ def _error(
     )
 
 
-def _connection_advice(caller: CalledService) -> str:
+def _connection_advice(caller: CalledService) -> Later:
     if is_local(caller.base_url):
-        return f"Check that a model server is running at {caller.address}"
-    return f"Check your network connection and the address {caller.address}"
+        return t.later(
+            "Check that a model server is running at {address}", address=caller.address
+        )
+    return t.later(
+        "Check your network connection and the address {address}",
+        address=caller.address,
+    )
 
 
-def _missing_advice(caller: CalledService) -> str:
-    model = "Set a model (hermes config set model.default NAME)"
+def _missing_advice(caller: CalledService) -> Later:
     if caller.model:
-        model = f"Check model.default ({caller.model})"
-    return f"{model} and the address {caller.address}: most end in /v1."
+        return t.later(
+            "Check model.default ({model}) and the address {address}: most end in /v1.",
+            model=caller.model,
+            address=caller.address,
+        )
+    return t.later(
+        "Set a model (hermes config set model.default NAME) and the address {address}: most end in /v1.",
+        address=caller.address,
+    )
 
 
-def _hint(caller: CalledService, reason: FailureReason) -> str:
-    hints: dict[FailureReason, str] = {
-        "auth": caller.key_advice,
-        "billing": "Add credit at the provider, or choose another with: hermes model",
-        "forbidden": f"This key may not use {caller.model}: choose another model with: hermes model",
-        "not_found": _missing_advice(caller),
-        "rate_limited": "Wait a little, add a second key, or set model.fallback.",
-        "overloaded": "Try again in a minute, or set model.fallback.",
-        "server": "Try again in a minute, or set model.fallback.",
-        "timeout": "Try again; for a slow model raise model.first_byte_timeout or model.idle_timeout.",
-        "connection": _connection_advice(caller),
-        "malformed": f"Check that {caller.address} is the address of a model API, and model.api its kind.",
-        "too_long": "Compact the conversation with /compress, or choose a model with a larger window.",
-        "refused": "Rephrase, or choose another model with: hermes model",
-        "bad_request": "If the model changed, start a new session; if it stays, report it with the words above.",
-    }
-    return hints[reason]
+_HINTS: dict[FailureReason, str] = {
+    "billing": to_translate(
+        "Add credit at the provider, or choose another with: hermes model"
+    ),
+    "forbidden": to_translate(
+        "This key may not use {model}: choose another model with: hermes model"
+    ),
+    "rate_limited": to_translate(
+        "Wait a little, add a second key, or set model.fallback."
+    ),
+    "overloaded": to_translate("Try again in a minute, or set model.fallback."),
+    "server": to_translate("Try again in a minute, or set model.fallback."),
+    "timeout": to_translate(
+        "Try again; for a slow model raise model.first_byte_timeout or model.idle_timeout."
+    ),
+    "malformed": to_translate(
+        "Check that {address} is the address of a model API, and model.api its kind."
+    ),
+    "too_long": to_translate(
+        "Compact the conversation with /compress, or choose a model with a larger window."
+    ),
+    "refused": to_translate("Rephrase, or choose another model with: hermes model"),
+    "bad_request": to_translate(
+        "If the model changed, start a new session; if it stays, report it with the words above."
+    ),
+}
+
+
+def _hint(caller: CalledService, reason: FailureReason) -> str | Later:
+    match reason:
+        case "auth":
+            return caller.key_advice
+        case "not_found":
+            return _missing_advice(caller)
+        case "connection":
+            return _connection_advice(caller)
+        case _:
+            values = {"model": caller.model, "address": caller.address}
+            return t.marked_later(_HINTS[reason], **values)

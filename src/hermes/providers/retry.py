@@ -17,6 +17,9 @@ from hermes.providers.catalogue import ModelFacts, Prices
 from hermes.providers.credentials import CredentialRing
 from hermes.providers.http_client import HttpTimeouts
 from hermes.schema.model import LoginLost, ModelEvent, ModelRequest, Retrying
+from hermes.text.translation import LoggedWords, translator
+
+t = translator(__name__)
 
 _FIRST_DELAY_S = 0.5
 _MAX_DELAY_S = 20.0
@@ -311,12 +314,16 @@ def _final(failure: ModelError, course: _Course) -> ModelError:
     """Returns the last failure, with those of earlier candidates and the number of attempts."""
     message = "\n".join(dict.fromkeys(course.failed))
     if course.attempt > 1:
-        message += f" (after {course.attempt} attempts)"
+        message = t.logged(
+            "{failure} (after {number} attempts in all)",
+            failure=message,
+            number=course.attempt,
+        )
     if failure.request_id:
         message += f" [request {failure.request_id}: {failure.timing}]"
     final = ModelError(
-        message,
-        hint=failure.hint,
+        LoggedWords(message),
+        hint=failure.hint_words,
         reason=failure.reason,
         retryable=failure.retryable,
         compress=failure.compress,

@@ -12,6 +12,9 @@ import msgspec
 
 from hermes.providers.embedded.adapter_choice import MIN_NATIVE_PARAMETERS
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 ServerKind: TypeAlias = Literal["ollama", "lmstudio", "llamacpp"]
 
@@ -53,22 +56,32 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     def warning(self) -> str:
         """Says that the context is too small."""
-        return (
-            f"{self.label} gives {self.model} a context of {self.context_tokens:,} tokens;"
-            f" Hermes needs at least {MIN_CONTEXT_TOKENS:,}."
+        return t.logged(
+            "{server} gives {model} a context of {tokens} tokens; Hermes needs at least {needed}.",
+            server=self.label,
+            model=self.model,
+            tokens=f"{self.context_tokens:,}",
+            needed=f"{MIN_CONTEXT_TOKENS:,}",
         )
 
     def advice(self) -> str:
         """How to give the model a larger context."""
         if self.kind == "ollama":
-            return (
-                f"Start Ollama with OLLAMA_CONTEXT_LENGTH={_SUGGESTED_TOKENS}, or make a model with a larger context: "
-                f"printf 'FROM {self.model}\\nPARAMETER num_ctx {_SUGGESTED_TOKENS}\\n' > Modelfile && "
-                f"ollama create {self.model.partition(':')[0]}-large -f Modelfile"
+            return t.logged(
+                "Start Ollama with {variable}, or make a model with a larger context: {command}",
+                variable=f"OLLAMA_CONTEXT_LENGTH={_SUGGESTED_TOKENS}",
+                command=f"printf 'FROM {self.model}\\nPARAMETER num_ctx {_SUGGESTED_TOKENS}\\n' > Modelfile && "
+                f"ollama create {self.model.partition(':')[0]}-large -f Modelfile",
             )
         if self.kind == "lmstudio":
-            return f"Load it with a larger context: lms load {self.model} --context-length {_SUGGESTED_TOKENS}"
-        return f"Start the server with a larger context: llama-server -c {_SUGGESTED_TOKENS}"
+            return t.logged(
+                "Load it with a larger context: {command}",
+                command=f"lms load {self.model} --context-length {_SUGGESTED_TOKENS}",
+            )
+        return t.logged(
+            "Start the server with a larger context: {command}",
+            command=f"llama-server -c {_SUGGESTED_TOKENS}",
+        )
 
 
 async def read_server_facts(

@@ -253,6 +253,7 @@ class CardMoved(BoardEvent, frozen=True, kw_only=True):
     """A card has another status. Also a row of the boards' history."""
 
     topic: ClassVar[str] = "kanban.card.moved"
+    reasons: ClassVar[tuple[str, ...]] = ("reason",)
     sensitive: ClassVar[tuple[str, ...]] = ("reason",)
 
     card: Annotated[str, Meta(description="Id of the card.")]
@@ -316,6 +317,7 @@ class CardRunNoted(BoardEvent, frozen=True, kw_only=True):
     """A worker reported its progress, or how it wants its card closed. Also a row of the boards' history."""
 
     topic: ClassVar[str] = "kanban.run.noted"
+    reasons: ClassVar[tuple[str, ...]] = ("note",)
     sensitive: ClassVar[tuple[str, ...]] = ("note",)
 
     card: Annotated[str, Meta(description="Id of the card.")]
@@ -338,6 +340,7 @@ class CardRunEnded(BoardEvent, frozen=True, kw_only=True):
     """A run of a card ended. Also a row of the boards' history."""
 
     topic: ClassVar[str] = "kanban.run.ended"
+    reasons: ClassVar[tuple[str, ...]] = ("reason",)
     sensitive: ClassVar[tuple[str, ...]] = ("reason", "summary")
 
     card: Annotated[str, Meta(description="Id of the card.")]

@@ -28,12 +28,14 @@ ENVELOPE_FIELDS = (
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """Base of every event. `sensitive` names fields that may hold secrets or private text."""
+    """Base of every event. `sensitive` names fields that may hold secrets or private text; `reasons` those that say why
+    in sentences of Hermes (`Translator.logged`), which surfaces show in the reader's language."""
 
     topic: ClassVar[str] = ""
     durable: ClassVar[bool] = True
     role: ClassVar[Role | None] = None
     sensitive: ClassVar[tuple[str, ...]] = ()
+    reasons: ClassVar[tuple[str, ...]] = ()
 
 
 def payload_of(event: Event) -> dict[str, Any]:

@@ -117,6 +117,7 @@ class TurnEnded(Event, frozen=True, kw_only=True):
     """The turn ended, for whatever reason."""
 
     topic: ClassVar[str] = "agent.turn.ended"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
 
     reason: Annotated[TurnEnd, Meta(description="How it ended.")]
     detail: Annotated[str, Meta(description="Details for the user.")] = ""
@@ -152,6 +153,7 @@ class TurnChecked(Event, frozen=True, kw_only=True):
     """A turn that changed files was checked by the project's rules, and its answer was compared with what changed."""
 
     topic: ClassVar[str] = "agent.turn.checked"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
     sensitive: ClassVar[tuple[str, ...]] = ("checks", "detail")
 
     ok: Annotated[
@@ -365,6 +367,7 @@ class CompactionFailed(Event, frozen=True, kw_only=True):
     """The conversation could not be compressed. Nothing was removed; Hermes will try again later."""
 
     topic: ClassVar[str] = "session.compaction_failed"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
 
     detail: Annotated[str, Meta(description="Why.")]
 
@@ -373,6 +376,7 @@ class ModelRetried(Event, frozen=True, kw_only=True):
     """A model call failed and is retried, perhaps elsewhere; what was streamed of the reply is void."""
 
     topic: ClassVar[str] = "agent.model.retried"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
 
     reason: Annotated[str, Meta(description="Class of the failure.")]
     detail: Annotated[str, Meta(description="What the provider said.")] = ""
@@ -392,6 +396,7 @@ class ReplyRejected(Event, frozen=True, kw_only=True):
     """A reply could not be used; the model is asked again or the turn ends."""
 
     topic: ClassVar[str] = "agent.reply.rejected"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
 
     reason: Annotated[
         Literal[
@@ -607,6 +612,7 @@ class PictureReduced(Event, frozen=True, kw_only=True):
     """The provider rejected a picture; from now on a smaller copy is sent."""
 
     topic: ClassVar[str] = "agent.picture.reduced"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
     sensitive: ClassVar[tuple[str, ...]] = ("sources",)
 
     sources: Annotated[tuple[str, ...], Meta(description="File paths of the pictures.")]
@@ -619,6 +625,7 @@ class PictureWithheld(Event, frozen=True, kw_only=True):
     """An image is not sent to the model; text replaces it."""
 
     topic: ClassVar[str] = "agent.picture.withheld"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
     sensitive: ClassVar[tuple[str, ...]] = ("sources",)
 
     sources: Annotated[

@@ -61,6 +61,7 @@ class GoalJudged(Event, frozen=True, kw_only=True):
     """A goal was checked after a turn, or before the first one."""
 
     topic: ClassVar[str] = "agent.goal.judged"
+    reasons: ClassVar[tuple[str, ...]] = ("reason",)
     sensitive: ClassVar[tuple[str, ...]] = ("reason", "check")
 
     verdict: Annotated[GoalVerdict, Meta(description="What follows.")]
@@ -93,6 +94,7 @@ class GoalWoken(Event, frozen=True, kw_only=True):
     """The wait of a goal has ended; work goes on."""
 
     topic: ClassVar[str] = "agent.goal.woken"
+    reasons: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: Annotated[str, Meta(description="What ended the wait.")] = ""
 
@@ -101,6 +103,7 @@ class GoalPaused(Event, frozen=True, kw_only=True):
     """A goal was paused, by a person or by a limit. Nothing goes on until somebody resumes it."""
 
     topic: ClassVar[str] = "agent.goal.paused"
+    reasons: ClassVar[tuple[str, ...]] = ("reason",)
     sensitive: ClassVar[tuple[str, ...]] = ("reason",)
 
     reason: Annotated[str, Meta(description="Why, for a person.")] = ""
@@ -152,6 +155,7 @@ class ChildEnded(Event, frozen=True, kw_only=True):
     """A session that worked for this one has ended."""
 
     topic: ClassVar[str] = "agent.child.ended"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
     sensitive: ClassVar[tuple[str, ...]] = ("title", "text")
 
     child: Annotated[str, Meta(description="The session that worked.")]

@@ -21,6 +21,7 @@ class McpServerChanged(_McpEvent, frozen=True, kw_only=True):
     """A server was connected, disconnected, or failed."""
 
     topic: ClassVar[str] = "mcp.server.changed"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
 
     state: Annotated[
         str, Meta(description="off, idle, connecting, connected or failed.")

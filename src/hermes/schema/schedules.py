@@ -139,6 +139,7 @@ class ScheduleEnded(Event, frozen=True, kw_only=True):
     """A planned instant is over; the table of instants says the same."""
 
     topic: ClassVar[str] = "schedule.ended"
+    reasons: ClassVar[tuple[str, ...]] = ("reason", "delivery")
     durable: ClassVar[bool] = False
     sensitive: ClassVar[tuple[str, ...]] = ("name", "reason")
 
@@ -162,6 +163,7 @@ class ScheduleWaiting(Event, frozen=True, kw_only=True):
     """A planned instant is due, and waits for the machine that has the job's folder: nothing runs jobs there."""
 
     topic: ClassVar[str] = "schedule.waiting"
+    reasons: ClassVar[tuple[str, ...]] = ("reason",)
     durable: ClassVar[bool] = False
     sensitive: ClassVar[tuple[str, ...]] = ("name",)
 

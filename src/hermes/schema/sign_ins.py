@@ -13,6 +13,7 @@ class LoginExpired(Event, frozen=True, kw_only=True):
     """The login of an account no longer works; somebody has to sign in again. Written once for each login."""
 
     topic: ClassVar[str] = "agent.login.expired"
+    reasons: ClassVar[tuple[str, ...]] = ("detail",)
 
     provider: Annotated[str, Meta(description="The provider of the account.")]
     account: Annotated[str, Meta(description="The account's id and label.")] = ""

@@ -28,7 +28,7 @@ Planned = TypeVar("Planned", bound=Instant | None)
 WAITING = "waiting"
 """The delivery of a result that has not reached its chat yet."""
 
-CUT_OFF = "the process ended while it ran"
+CUT_OFF = t.logged("the process ended while it ran")
 _FIELDS = ", ".join(Instant.__struct_fields__)
 _LATEST = "CASE WHEN began >= ended AND began >= due THEN began WHEN ended >= due THEN ended ELSE due END"
 _PLACES = ", ".join("?" for _ in Instant.__struct_fields__)

@@ -6,11 +6,15 @@ was chosen, or where somebody has texts of their own.
 
 import gettext
 import importlib.resources
+import re
 from collections import Counter
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from hermes.text.po_file import PoError, PoKey, parse_po
+from hermes.text.logged_sentences import LoggedSentences
+from hermes.text.po_file import PoError, PoKey, mo_keys, parse_po
 
 MAX_OVERLAY_BYTES = 1024 * 1024
 APPROVAL_CONTEXTS = frozenset(
@@ -24,6 +28,10 @@ APPROVAL_CONTEXTS = frozenset(
     )
 )
 """The modules that ask for approval. A file with texts may come from somebody else, and "Deny" must not mean yes."""
+_POLICY = "tools.policy."
+"""The modules that say why they ask."""
+_FORMAT = re.compile(r"\{(\w+)[!:][^{}]*\}")
+"""A value with a format. What stands in the log has it already."""
 
 
 class _English(gettext.NullTranslations):
@@ -55,8 +63,7 @@ class Catalogue:
         self.overlay_problem = ""
         """Why the person's own texts can't be used."""
         if language != "en":
-            compiled = importlib.resources.files("hermes.locales") / f"{language}.mo"
-            with compiled.open("rb") as file:
+            with _compiled(language).open("rb") as file:
                 self._translations = gettext.GNUTranslations(file)
             self._translations.add_fallback(self._english)
         self.overlay = self._read(overlay) if overlay is not None else {}
@@ -79,9 +86,31 @@ class Catalogue:
             return own[min(self.form(count), len(own) - 1)]
         return self._translations.npgettext(context, one, many, count)
 
+    def reason(self, text: str) -> str:
+        return self._logged.shown(text)
+
+    @cached_property
+    def _logged(self) -> LoggedSentences:
+        return LoggedSentences(self._keys(), self._filled)
+
+    def _keys(self) -> Iterator[PoKey]:
+        """The sentences of the catalogue; of English, those that the person has changed."""
+        yield from self.overlay
+        if self.language != "en":
+            yield from mo_keys(_compiled(self.language).read_bytes())
+
+    def _filled(self, key: PoKey, values: Mapping[str, str], count: int) -> str:
+        """A sentence with values that have their formats already."""
+        found = (
+            self.plural(key.context, key.text, key.plural, count)
+            if key.plural
+            else self.sentence(key.context, key.text)
+        )
+        return _FORMAT.sub(r"{\1}", found).format_map(values)
+
     def _own_forms(self, context: str, text: str) -> tuple[str, ...]:
         """The person's own text, for this module or for all of them. Approvals always have Hermes' own."""
-        if not self._own or context in APPROVAL_CONTEXTS:
+        if not self._own or context in APPROVAL_CONTEXTS or context.startswith(_POLICY):
             return ()
         return self._own.get((context, text)) or self._own.get(("", text), ())
 
@@ -103,6 +132,10 @@ class Catalogue:
             return {}
         found.pop(PoKey("", ""), None)
         return found
+
+
+def _compiled(language: str) -> Traversable:
+    return importlib.resources.files("hermes.locales") / f"{language}.mo"
 
 
 @lru_cache(maxsize=32)

@@ -2,7 +2,7 @@
 
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 _MO_MAGIC = 0x950412DE
@@ -106,6 +106,19 @@ def write_mo(translations: Mapping[PoKey, tuple[str, ...]], head: str) -> bytes:
     )
     texts = [key for key, _ in rows] + [value for _, value in rows]
     return header + keys + values + b"".join(text + b"\0" for text in texts)
+
+
+def mo_keys(content: bytes) -> Iterator[PoKey]:
+    """Returns what a `.mo` file translates, without the entry of its header."""
+    _, _, count, start = struct.unpack_from("<4I", content)
+    for row in range(count):
+        length, offset = struct.unpack_from("<2I", content, start + 8 * row)
+        name = content[offset : offset + length].decode()
+        before, separator, after = name.partition("\x04")
+        context, texts = (before, after) if separator else ("", name)
+        text, _, plural = texts.partition("\0")
+        if text:
+            yield PoKey(context, text, plural)
 
 
 def _mo_key(key: PoKey) -> bytes:

@@ -48,6 +48,10 @@ class Sentences(Protocol):
 
     def plural(self, context: str, one: str, many: str, count: int) -> str: ...
 
+    def reason(self, text: str) -> str:
+        """A text from the log: each sentence in it that a module made with `logged` or `later`."""
+        ...
+
 
 class _ProcessLanguage:
     """The language of the user of this process. It is chosen when the first sentence is needed."""
@@ -101,9 +105,17 @@ class Translator:
         """Returns the sentence of an error: English for logs and models, translated where a person reads it."""
         return Later(self, text, plural, values)
 
+    def logged(self, text: str, plural: str | None = None, /, **values: object) -> str:
+        """Returns a sentence for the log, in English. `shown_reason` translates it where a person reads it."""
+        return str(Later(self, text, plural, values))
+
     def marked(self, text: str, /, **values: object) -> str:
         """Returns a sentence that the module marked with `to_translate`, or with the same words in a table."""
         return self(text, **values)
+
+    def marked_later(self, text: str, /, **values: object) -> "Later":
+        """Returns such a sentence as that of an error."""
+        return Later(self, text, None, values)
 
 
 class Later:
@@ -132,6 +144,22 @@ class Later:
             return self.shown()
 
 
+class LoggedWords:
+    """Sentences of the log as those of an error. Their `str` is English."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def shown(self) -> str:
+        """The sentences in the reader's language."""
+        return shown_reason(self._text)
+
+    def __str__(self) -> str:
+        return self._text
+
+
 def _filled(found: str, text: str, values: dict[str, object]) -> str:
     """A translation with its values; the English text if the translation has a mistake, as one's own may."""
     values = {
@@ -144,6 +172,12 @@ def _filled(found: str, text: str, values: dict[str, object]) -> str:
         if found is text:
             raise
         return text.format_map(values)
+
+
+def shown_reason(text: str) -> str:
+    """Returns a reason from the log in the reader's language. Words that are not Hermes' own stay as they are."""
+    sentences = current_sentences()
+    return text if sentences is None or not text else sentences.reason(text)
 
 
 def to_translate(text: str) -> str:

@@ -300,9 +300,7 @@ async def test_a_connection_that_stays_lost_is_shown_and_begun_anew(
         async with opened(tmp_path, model, server, connect_timeout=1.0) as harness:
             server.hang = True
             await server.cut()
-            await until(
-                lambda: "did not come back within 1 seconds" in harness.status.error
-            )
+            await until(lambda: "did not come back within 1 s" in harness.status.error)
             server.hang = False
             await until(lambda: harness.status.state == "connected")
             server.say("hi")

@@ -270,7 +270,7 @@ async def test_files_come_in_and_go_out_a_clip_is_a_voice_note_and_the_token_goe
             assert isinstance(said, UserMessage)
             assert Path(said.images[0].source).read_bytes() == PNG  # noqa: ASYNC240 - nothing else waits
             assert (
-                "[A file did not arrive: bad.png. It is stored outside Slack.]"
+                "[A file did not arrive: bad.png. It is on another server, not on the platform's.]"
                 in said.text
             )
             assert "[voice: " in said.text
@@ -291,9 +291,7 @@ async def test_new_and_cut_connections_lose_and_double_nothing(tmp_path: Path) -
             server.hang = True
             await server.cut()
             server.say("said while it was cut")
-            await until(
-                lambda: "did not come back within 1 seconds" in harness.status.error
-            )
+            await until(lambda: "did not come back within 1 s" in harness.status.error)
             server.hang = False
             await server.sees("three", "D1")
             assert len(harness.said("slack/D1")) == 6

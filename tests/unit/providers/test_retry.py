@@ -130,7 +130,9 @@ async def test_a_permanent_failure_ends_after_four_attempts_with_its_own_words()
 ):
     time = Time()
     model = ScriptedModel(*(Reply(error=failure()) for _ in range(4)))
-    with pytest.raises(ModelError, match=r"it failed: server \(after 4 attempts\)"):
+    with pytest.raises(
+        ModelError, match=r"it failed: server \(after 4 attempts in all\)"
+    ):
         await collect(resilient(time, model))
     assert time.now - 1000.0 <= 90
 

@@ -10,6 +10,9 @@ class _Shouting:
     language = "xx"
     overlay_problem = ""
 
+    def reason(self, text: str) -> str:
+        return text
+
     def sentence(self, context: str, text: str) -> str:
         return f"{context}: {text.replace('There is no', 'THERE IS NO')}"
 

@@ -20,6 +20,9 @@ class _German:
     language = "de"
     overlay_problem = ""
 
+    def reason(self, text: str) -> str:
+        return text
+
     def sentence(self, context: str, text: str) -> str:
         assert context == "surfaces.example"
         return {"Hello, {name}.": "Hallo {name}.", "Bad {name}": "Schlecht {nmae}"}.get(

@@ -383,7 +383,12 @@ class Boards:
         if card.status == status:
             return card
         if card.status == "running":
-            return self._stop(tx, card, reason or f"moved to {status} by {by}", status)
+            return self._stop(
+                tx,
+                card,
+                reason or t.logged("moved to {status} by {by}", status=status, by=by),
+                status,
+            )
         if status == "ready" and (waits := tx.open_parents(card.id)):
             names = ", ".join(one.id for one in waits)
             raise Refused(
@@ -504,7 +509,9 @@ class Boards:
         def write(tx: BoardTransaction, card: Card) -> Card:
             if card.status == "running":
                 card = tx.put(msgspec.structs.replace(card, result=summary))
-                return self._stop(tx, card, f"completed by {by}", "done")
+                return self._stop(
+                    tx, card, t.logged("completed by {by}", by=by), "done"
+                )
             return self._complete(tx, card, summary, by)
 
         return self._on(found, write)
@@ -578,7 +585,7 @@ class Boards:
 
     def archive(self, name: str, *, by: str = "user") -> Card:
         """Puts a card away. Cards that wait for it no longer do."""
-        return self.move(name, "archived", by=by, reason="archived")
+        return self.move(name, "archived", by=by, reason=t.logged("archived"))
 
     def stop(self, name: str, reason: str = "", *, by: str = "user") -> Card:
         """Stops the run of a card, which is then blocked until somebody unblocks it."""
@@ -588,7 +595,9 @@ class Boards:
                 raise Refused(
                     t.later("{id} is not running.", id=card.id), hint=_NOTHING
                 )
-            return self._stop(tx, card, reason or f"stopped by {by}", "blocked")
+            return self._stop(
+                tx, card, reason or t.logged("stopped by {by}", by=by), "blocked"
+            )
 
         return self._on(self.find(name), write)
 

@@ -9,6 +9,9 @@ import msgspec
 from hermes.core.budget import Cap, Unit, parse_amount
 from hermes.schema.boards import Board, Card
 from hermes.store.boards import BoardReader
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _DAY_S = 86_400.0
 _MAX_RUNS = 1_000  # of one card
@@ -54,11 +57,17 @@ def card_caps(reader: BoardReader, session: str, default: str) -> list[Cap]:
         return []
     caps: list[Cap] = []
     if (budget := budget_of(reader, card, default)) is not None:
-        hint = f"Raise it: hermes kanban edit {budget.holder.id} --budget AMOUNT"
+        hint = t.logged(
+            "Raise it: {command}",
+            command=f"hermes kanban edit {budget.holder.id} --budget AMOUNT",
+        )
         caps.append(_cap("card", budget.amount, budget.holder.id, hint))
     board = reader.board(card.board)
     if board is not None and board.budget:
-        hint = f"Raise it: hermes kanban boards edit {board.slug} --budget AMOUNT"
+        hint = t.logged(
+            "Raise it: {command}",
+            command=f"hermes kanban boards edit {board.slug} --budget AMOUNT",
+        )
         caps.append(_cap("board", board.budget, board.slug, hint))
     return caps
 

@@ -34,10 +34,10 @@ BAD_ENDINGS: frozenset[RunOutcome] = frozenset(
 """Endings that count towards the limit, all together."""
 OVER: tuple[CardStatus, ...] = ("done", "archived")
 _NEWS: dict[CardStatus, str] = {
-    "done": "is done",
-    "blocked": "is blocked",
-    "review": "waits for review",
-    "triage": "needs a decision (triage)",
+    "done": t.logged("is done"),
+    "blocked": t.logged("is blocked"),
+    "review": t.logged("waits for review"),
+    "triage": t.logged("needs a decision (triage)"),
 }
 _MAX_REVIEW_ROUNDS = 3
 _FAILED_PAUSE_S = 30.0  # before a run that failed is repeated; longer each time
@@ -120,14 +120,14 @@ def promote(tx: BoardTransaction, card: Card | None) -> Card | None:
     if card.status != "todo" and not waits:
         return card
     parents = tx.parents(card.id)
-    why = "all its parents are done" if parents else ""
+    why = t.logged("all its parents are done") if parents else ""
     status: CardStatus = "review" if card.phase == "review" else "ready"
     return move(tx, card, status, by="hermes", reason=why, block_reason="")
 
 
 def _demote(tx: BoardTransaction, child: Card | None, parent: Card) -> None:
     if child is not None and child.status == "ready":
-        why = f"its parent {parent.id} is open again"
+        why = t.logged("its parent {card} is open again", card=parent.id)
         move(tx, child, "todo", by="hermes", reason=why)
 
 
@@ -167,7 +167,7 @@ def link(tx: BoardTransaction, parent: Card, child: Card, *, by: str) -> None:
 
 def _demote_waiting(tx: BoardTransaction, child: Card, parent: Card) -> None:
     if child.status == "ready":
-        why = f"it waits for {parent.id}"
+        why = t.logged("it waits for {card}", card=parent.id)
         move(tx, child, "todo", by="hermes", reason=why)
 
 
@@ -220,10 +220,20 @@ def block(
         **fields,
     }
     if count >= _SAME_BLOCKS:
-        why = f"blocked {count} times for the same kind of reason ({kind}): {reason}"
+        why = t.logged(
+            "blocked {number} times for the same kind of reason ({kind}): {reason}",
+            number=count,
+            kind=kind,
+            reason=reason,
+        )
         return move(tx, card, "triage", by=by, reason=why, kind=kind, **known)
     if by_workers >= _MAX_BLOCKS:
-        why = f"blocked by its workers {by_workers} times in a row, last ({kind}): {reason}"
+        why = t.logged(
+            "blocked by its workers {number} times in a row, last ({kind}): {reason}",
+            number=by_workers,
+            kind=kind,
+            reason=reason,
+        )
         known["worker_blocks"] = 0
         return move(tx, card, "triage", by=by, reason=why, kind=kind, **known)
     if kind == "dependency" and tx.open_parents(card.id):
@@ -367,11 +377,15 @@ def request_changes(tx: BoardTransaction, card: Card, reason: str, *, by: str) -
     """Sends a card back to work. After some rounds between agents a person must look."""
     rounds = card.review_rounds + 1
     if rounds > _MAX_REVIEW_ROUNDS and by.startswith("worker"):
-        why = f"changes were requested {rounds} times, last: {reason}"
+        why = t.logged(
+            "changes were requested {number} times, last: {reason}",
+            number=rounds,
+            reason=reason,
+        )
         return block(tx, card, "needs_input", why, by=by, review_rounds=0)
     status: CardStatus = "todo" if tx.open_parents(card.id) else "ready"
     return move(
-        tx, card, status, by=by, reason=f"changes requested: {reason}", run="",
+        tx, card, status, by=by, reason=t.logged("changes requested: {reason}", reason=reason), run="",
         phase="", review_rounds=rounds, failures=0,
     )  # fmt: skip
 
@@ -400,8 +414,12 @@ def _after_bad_ending(
 ) -> Card:
     limit = card.retries or limits.retries
     if failures >= limit:
-        times = f"{failures} runs in a row ended badly" if failures > 1 else "its run ended badly"  # fmt: skip
-        reason = f"{times}; the last one: {ending.outcome}: {ending.reason}"
+        reason = t.logged(
+            "its run ended badly; the last one: {ending}",
+            "{count} runs in a row ended badly; the last one: {ending}",
+            count=failures,
+            ending=f"{ending.outcome}: {ending.reason}",
+        )
         kind: BlockKind = "needs_input" if ending.outcome == "budget" else "capability"
         return block(tx, card, kind, reason, by="hermes")
     pause_s = 0.0
@@ -438,7 +456,9 @@ def edit(tx: BoardTransaction, card: Card, fields: dict[str, Any], *, by: str) -
 
 def tell(tx: BoardTransaction, card: Card, what: str, reason: str = "") -> None:
     """News for the chats that want to hear of a card."""
-    text = f"Card {card.id} “{card.title}” {what}."
+    text = t.logged(
+        "Card {card} “{title}” {what}.", card=card.id, title=card.title, what=what
+    )
     if reason:
         text += f"\n\n{reason}"
     for target in card.notify:

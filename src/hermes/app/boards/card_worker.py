@@ -39,7 +39,7 @@ t = translator(__name__)
 
 MAX_NUDGES = 2
 _QUOTA = ("rate_limited", "billing")
-HERMES_STOPPED = "Hermes was stopped while it ran"
+HERMES_STOPPED = t.logged("Hermes was stopped while it ran")
 
 
 class CardWorker:
@@ -135,7 +135,11 @@ class CardWorker:
             if ending is not None:
                 return ending
             text = NUDGE
-        reason = f"it stopped working without closing its card, although it was reminded {nudges} times"
+        reason = t.logged(
+            "it stopped working without closing its card, although it was reminded {count} time",
+            "it stopped working without closing its card, although it was reminded {count} times",
+            count=nudges,
+        )
         return RunEnding(outcome="unclosed", reason=reason)
 
     async def _end_earlier(self, agent: Agent) -> None:
@@ -203,7 +207,7 @@ class CardWorker:
         if self._stop:
             return RunEnding(outcome="stopped", reason=self._stop)
         if not in_time:
-            reason = f"it took longer than {length(limit_s)}"
+            reason = t.logged("it took longer than {time}", time=length(limit_s))
             return RunEnding(outcome="timed_out", reason=reason)
         return _ending_of(ended)
 
@@ -211,12 +215,13 @@ class CardWorker:
 def _ending_of(ended: TurnEnded | None) -> RunEnding | None:
     """How a run ended whose worker did not close its card; None if it just stopped talking."""
     if ended is None:
-        return RunEnding(outcome="failed", reason="it ended without a turn")
+        reason = t.logged("it ended without a turn")
+        return RunEnding(outcome="failed", reason=reason)
     if ended.reason == "done":
         return None
     detail = ended.detail or ended.reason
     if ended.reason == "interrupted":
-        reason = "stopped in its session by a person"
+        reason = t.logged("stopped in its session by a person")
         return RunEnding(outcome="stopped", reason=reason)
     if ended.reason == "budget" or ended.reason == "crashed":  # noqa: PLR1714 - narrows
         return RunEnding(outcome=ended.reason, reason=detail)

@@ -14,9 +14,12 @@ from hermes.schema.boards import Board, Card, CardRun, CardRunStarted
 from hermes.settings.boards import BoardSettings
 from hermes.store.boards import BoardStore, BoardTransaction, CardPlacement
 from hermes.store.leases import LEASE_TTL_S
+from hermes.text.translation import translator
 
-GONE = "the process that ran it is gone"
-NOT_STARTED = "the process that claimed it ended before it started"
+t = translator(__name__)
+
+GONE = t.logged("the process that ran it is gone")
+NOT_STARTED = t.logged("the process that claimed it ended before it started")
 _MAX_PASSES = 20
 MAX_CLAIMS = 25
 """So many cards are claimed in one transaction, which keeps it short."""
@@ -95,7 +98,7 @@ def _claim(
     tx.insert_run(run)
     tx.note(CardRunStarted(board=card.board, card=card.id, run=run.id, agent=agent))
     card = rules.move(
-        tx, card, "running", by="hermes", reason=f"run {run.number}", run=run.id,
+        tx, card, "running", by="hermes", reason=t.logged("run number {number}", number=run.number), run=run.id,
         started=tx.now, due=0.0, schedule="", after_stop="", awaited="",
     )  # fmt: skip
     return ClaimedCard(card, run)
@@ -107,11 +110,20 @@ def _has_spent(tx: BoardTransaction, card: Card, settings: BoardSettings) -> boo
     if budget is None or budget.left > 0:
         return False
     holder, amount = budget.holder, in_words(budget.amount, parse_amount(budget.amount)[1])  # fmt: skip
-    whose = "its budget" if holder.id == card.id else f"the budget it shares with {holder.id}"  # fmt: skip
-    reason = (
-        f"{whose}, {amount}, is used up; raise it with: "
-        f"hermes kanban edit {holder.id} --budget AMOUNT"
-    )
+    command = f"hermes kanban edit {holder.id} --budget AMOUNT"
+    if holder.id == card.id:
+        reason = t.logged(
+            "its budget, {amount}, is used up; raise it with: {command}",
+            amount=amount,
+            command=command,
+        )
+    else:
+        reason = t.logged(
+            "the budget it shares with {card}, {amount}, is used up; raise it with: {command}",
+            card=holder.id,
+            amount=amount,
+            command=command,
+        )
     rules.block(tx, card, "needs_input", reason, by="hermes")
     return True
 

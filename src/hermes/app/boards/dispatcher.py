@@ -52,6 +52,9 @@ from hermes.settings.boards import BoardSettings
 from hermes.store.boards import BoardReader, BoardTransaction
 from hermes.store.leases import LEASE_TTL_S
 from hermes.store.role_leases import HeldRole
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.boards")
 
@@ -59,7 +62,9 @@ TICK_INTERVAL_S = 1.0
 _UNUSED_INTERVAL_S = 3.0  # while there is no board
 _DISPATCHING = "running the cards of boards"
 NOT_BEGUN = RunEnding(
-    outcome="stopped", reason="Hermes was stopped before it began", keeps=True
+    outcome="stopped",
+    reason=t.logged("Hermes was stopped before it began"),
+    keeps=True,
 )
 
 
@@ -236,7 +241,7 @@ class Dispatcher:
             run = known.get(name)
             if run is None:
                 if not self._tasks[name].done() and worker.session:
-                    await worker.stop("another process ended this run")
+                    await worker.stop(t.logged("another process ended this run"))
             elif run.stop:
                 await worker.stop(run.stop)
             elif worker.is_asking != (name in self._asking):
@@ -308,7 +313,7 @@ def _note(tx: BoardTransaction, run: str, note: str) -> None:
     event = CardRunNoted(board=found.board, card=found.card, run=run, note=how, by="hermes")  # fmt: skip
     tx.note(event)
     if not card.origin:  # the surfaces of its origin get the question itself
-        rules.tell(tx, card, "asks you something", how)
+        rules.tell(tx, card, t.logged("asks you something"), how)
 
 
 def role_here(app: App) -> str:

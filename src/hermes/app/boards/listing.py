@@ -16,6 +16,9 @@ from hermes.schema.boards import (
     CardStatus,
 )
 from hermes.store.boards import BoardReader
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 OPEN_STATUSES: tuple[CardStatus, ...] = (
     "triage", "todo", "ready", "running", "blocked", "review",
@@ -55,11 +58,10 @@ class ListedCard(msgspec.Struct, frozen=True, kw_only=True):
     """When its run started."""
     cost_usd: float
     """What its run has cost so far."""
-
-    @property
-    def asks(self) -> bool:
-        """Whether its worker waits for a person's answer."""
-        return bool(self.session) and self.why == ASKING
+    asks: bool = False
+    """Whether its worker waits for a person's answer."""
+    is_held: bool = False
+    """Whether it starts only when a person says so."""
 
 
 class BoardListing(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +110,8 @@ class CardDetails(msgspec.Struct, frozen=True, kw_only=True):
 
     card: Card
     why: str
+    asks: bool = False
+    is_held: bool = False
     parents: list[ListedCard]
     children: list[ListedCard]
     comments: list[CardComment]
@@ -155,7 +159,9 @@ def card_details(boards: Boards, name: str, history: int = 50) -> CardDetails:
         comments = reader.history(card.id, topic=_COMMENT, limit=1_000)
         return CardDetails(
             card=card,
-            why=context.why(card),
+            why=(why := context.why(card)),
+            asks=why == ASKING,
+            is_held=context.is_held(card),
             parents=[context.listed(one) for one in parents],
             children=[context.listed(one) for one in children],
             comments=[comment_of(one) for one in comments],
@@ -221,11 +227,19 @@ class ListingContext:
     def why(self, card: Card) -> str:
         run = self._runs.get(card.id)
         if run is not None:
-            asked = f"is being stopped: {run.stop}" if run.stop else run.note
-            return asked or ("working" if run.session else "starting")
+            if run.stop:
+                return t.logged("is being stopped: {reason}", reason=run.stop)
+            return run.note or (
+                t.logged("working") if run.session else t.logged("starting")
+            )
+        return self._state.why(card, self._open_parents(card))
+
+    def is_held(self, card: Card) -> bool:
+        return card.status == "todo" and not self._open_parents(card)
+
+    def _open_parents(self, card: Card) -> tuple[str, ...]:
         parents = self._parents.get(card.id, [])
-        waits = tuple(name for name in parents if name not in self._over)
-        return self._state.why(card, waits)
+        return tuple(name for name in parents if name not in self._over)
 
     def listed(self, card: Card) -> ListedCard:
         run = self._runs.get(card.id)
@@ -236,7 +250,9 @@ class ListingContext:
             board=card.board,
             title=card.title,
             status=card.status,
-            why=self.why(card),
+            why=(why := self.why(card)),
+            asks=bool(session) and why == ASKING,
+            is_held=self.is_held(card),
             priority=card.priority,
             labels=card.labels,
             tenant=card.tenant,

@@ -9,6 +9,9 @@ from hermes.errors import HermesError, in_sentences
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.boards import CardNotice
 from hermes.store.boards import BoardStore
+from hermes.text.translation import shown_reason, translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.boards")
 
@@ -59,10 +62,10 @@ class CardNotices:
                 )
             else:
                 assert self._deliver is not None  # noqa: S101 - asked above
-                await self._deliver(notice.target, notice.text)
+                await self._deliver(notice.target, shown_reason(notice.text))
                 delivery = notice.target
         except HermesError as error:
             told = in_sentences(error)
             log.warning("news of card %s were not delivered: %s", notice.card, told)
-            delivery = f"not delivered: {error.message}"
+            delivery = t.logged("not delivered: {reason}", reason=error.message)
         await asyncio.to_thread(self._store.delivered, notice, delivery)

@@ -142,7 +142,7 @@ class CardPlanner:
             changed = rules.edit(tx, now, {"title": title, "body": body.strip()}, by=by)
             if changed.status != "triage":
                 return changed
-            moved = rules.move(tx, changed, "todo", by=by, reason="specified")
+            moved = rules.move(tx, changed, "todo", by=by, reason=t.logged("specified"))
             return rules.promote(tx, moved) or moved
 
         return self._boards.change(write)
@@ -185,7 +185,7 @@ class CardPlanner:
             )
             now = tx.card(card.id) or now
             if now.status != "todo":
-                now = rules.move(tx, now, "todo", by=by, reason="decomposed")
+                now = rules.move(tx, now, "todo", by=by, reason=t.logged("decomposed"))
             return now, [tx.card(one.id) or one for one in made]
 
         return self._boards.change(write)

@@ -16,14 +16,18 @@ from hermes.schema.boards import Board, Card
 from hermes.settings.boards import BoardSettings
 from hermes.settings.load import load
 from hermes.store.boards import BoardReader, CardPlacement
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 DISPATCHER_ROLE = "kanban"
 """The role that the process holds which runs cards; on several machines, what the names of their roles begin with."""
-ASKING = "waits for your answer"
+ASKING = t.logged("waits for your answer")
 """The note of a run that asked a person."""
-_NO_DISPATCHER = "no dispatcher is running (hermes kanban run)"
-_UNDECIDED = "needs a decision: specify or decompose it, or move it on"
-_UNREVIEWED = "waits for a person's review: complete it, or request changes"
+_NO_DISPATCHER = t.logged("no dispatcher is running (hermes kanban run)")
+_UNDECIDED = t.logged("needs a decision: specify or decompose it, or move it on")
+_UNREVIEWED = t.logged("waits for a person's review: complete it, or request changes")
+_NO_REASON = t.logged("no reason given")
 log = logging.getLogger("hermes.boards")
 
 
@@ -87,16 +91,15 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
             case "triage":
                 why = card.block_reason or _UNDECIDED
             case "todo":
-                waits = f"waits for {', '.join(open_parents)}" if open_parents else ""
-                why = waits or f"held; start it with: hermes kanban promote {card.id}"
+                why = _why_todo(card, open_parents)
             case "ready":
                 why = self._why_ready(card, card.assignee)
             case "review":
                 why = self._why_ready(card, card.reviewer) if card.reviewer else _UNREVIEWED  # fmt: skip
             case "running":
-                why = "running"
+                why = t.logged("running")
             case "blocked":
-                why = f"{card.block_kind or 'needs_input'}: {card.block_reason or 'no reason given'}"
+                why = f"{card.block_kind or 'needs_input'}: {card.block_reason or _NO_REASON}"
             case _:
                 why = ""
         return why
@@ -104,27 +107,58 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     def _why_ready(self, card: Card, agent: str) -> str:
         if card.due > self.now:
             when = time.strftime("%d %b %H:%M", time.localtime(card.due))
-            because = f" ({card.schedule})" if card.schedule else ""
-            return f"scheduled for {when}{because}"
+            if card.schedule:
+                return t.logged(
+                    "scheduled for {when} ({schedule})",
+                    when=when,
+                    schedule=card.schedule,
+                )
+            return t.logged("scheduled for {when}", when=when)
         if not self.dispatcher:
             return _NO_DISPATCHER
         place = place_of_card(card, self.boards)
         if place and self.places is not None and place not in self.places:
-            return f"waits for {place}, which has its folder: no dispatcher is running there"
-        return self._limit(card.board, agent) or "starts in a moment"
+            return t.logged(
+                "waits for {place}, which has its folder: no dispatcher is running there",
+                place=place,
+            )
+        return self._limit(card.board, agent) or t.logged("starts in a moment")
 
     def _limit(self, slug: str, agent: str) -> str:
         """The limit that keeps a card from starting."""
         board = self.boards.get(slug)
         if slug in self.over_budget:
-            return f"the board's budget of today is used up: {self.over_budget[slug]}"
+            return t.logged(
+                "the board's budget of today is used up: {used}",
+                used=self.over_budget[slug],
+            )
         if board is not None and slug in self.full_boards():
-            return f"{board.max_running} cards of this board run already (its limit)"
+            return t.logged(
+                "{number} cards of this board run already (its limit)",
+                number=board.max_running,
+            )
         if not self.room:
-            return f"{self.running} of {self.settings.max_running} cards run already (boards.max_running)"
+            return t.logged(
+                "{running} of {limit} cards run already (boards.max_running)",
+                running=self.running,
+                limit=self.settings.max_running,
+            )
         if agent in self.full_agents():
-            return f"{self.by_agent[agent]} cards of {agent} run already (boards.max_per_agent)"
+            return t.logged(
+                "{number} cards of {agent} run already (boards.max_per_agent)",
+                number=self.by_agent[agent],
+                agent=agent,
+            )
         return ""
+
+
+def _why_todo(card: Card, open_parents: tuple[str, ...]) -> str:
+    if open_parents:
+        return t.logged("waits for {cards}", cards=", ".join(open_parents))
+    return t.logged(
+        "held; start it with: {command}",
+        command=f"hermes kanban promote {card.id}",
+    )
 
 
 def read_state(
@@ -160,7 +194,8 @@ def _over_budget(
         spent = board_spent(reader, board, now)
         limit = parse_amount(board.budget)[1]
         if spent >= limit:
-            found[slug] = f"{in_words(board.budget, spent)} of {board.budget}"
+            spent_in_words = in_words(board.budget, spent)
+            found[slug] = f"{spent_in_words} / {board.budget}"
     return found
 
 

@@ -14,6 +14,9 @@ from hermes.app.machines import WaitingWork, find_waiting_cards, read_machines
 from hermes.schema.boards import Board, Card, CardWaiting
 from hermes.store.boards import BoardTransaction
 from hermes.store.hosts import GONE_AFTER_S
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.boards")
 
@@ -57,10 +60,15 @@ def _is_untold(card: Card, found: WaitingWork, boards: Mapping[str, Board]) -> b
 
 
 def _tell(tx: BoardTransaction, card: Card, found: WaitingWork) -> None:
-    why = f"waits for {found.place}, which has its folder: {_state(found)}"
-    todo = (
-        "It starts once `hermes gateway run`, `hermes dashboard` or `hermes worker` is started there. To run it on "
-        f"another machine, type there: hermes kanban edit {card.id} --workspace dir:DIR"
+    why = t.logged(
+        "waits for {machine}, which has its folder: {state}",
+        machine=found.place,
+        state=_state(found),
+    )
+    todo = t.logged(
+        "It starts once `hermes gateway run`, `hermes dashboard` or `hermes worker` is started there. To run it on"
+        " another machine, type there: {command}",
+        command=f"hermes kanban edit {card.id} --workspace dir:DIR",
     )
     log.warning("card %s (%s) %s", card.id, card.title, why)
     rules.tell(tx, card, why, todo)
@@ -69,7 +77,7 @@ def _tell(tx: BoardTransaction, card: Card, found: WaitingWork) -> None:
             board=card.board,
             card=card.id,
             place=found.place,
-            reason=f"It {why}. {todo}",
+            reason=f"{why}. {todo}",
             by="hermes",
         )
     )
@@ -79,8 +87,8 @@ def _tell(tx: BoardTransaction, card: Card, found: WaitingWork) -> None:
 def _state(found: WaitingWork) -> str:
     """What is known of a machine."""
     if found.is_draining:
-        return "it is being stopped and begins nothing new"
+        return t.logged("it is being stopped and begins nothing new")
     if not found.seen:
-        return "nothing runs cards there"
+        return t.logged("nothing runs cards there")
     seen = time.strftime("%a %d %b %Y %H:%M", time.localtime(found.seen))
-    return f"it was last heard from on {seen}"
+    return t.logged("it was last heard from on {when}", when=seen)

@@ -32,7 +32,10 @@ from hermes.schema.boards import (
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Secrets
 from hermes.store.boards import BoardTransaction
+from hermes.text.translation import translator
 from hermes.tools.tool import spellings, tool
+
+t = translator(__name__)
 
 MAX_CARD_DEPTH = 5
 """Cards that are made by workers of cards that were made by workers, and so on."""
@@ -417,7 +420,7 @@ class CardTools(CardToolset):
             tx.note(
                 CardRunNoted(
                     board=run.board, card=run.card, run=run.id, by=self._by,
-                    note=f"closes the card: {ending.outcome}",
+                    note=t.logged("closes the card: {outcome}", outcome=ending.outcome),
                 )
             )  # fmt: skip
 

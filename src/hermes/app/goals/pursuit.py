@@ -42,7 +42,9 @@ from hermes.schema.goals import (
 )
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.model import ModelRequest
-from hermes.text.plurals import count
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 JUDGE_TRIES = 3
 """How often a judge is asked that can't be reached, or whose answer can't be read."""
@@ -176,11 +178,11 @@ class GoalPursuit:
         if judged.wait_for == "process" and name not in self._services.processes(
             session
         ):
-            return f"The process {name} has ended."
+            return t.logged("The process {name} has ended.", name=name)
         if judged.wait_for == "child" and not self._works(name):
-            return f"The child {name[-6:]} has ended."
+            return t.logged("The child {name} has ended.", name=name[-6:])
         if self._app.clock.now() >= judged.until:
-            return "The time to wait is over."
+            return t.logged("The time to wait is over.")
         return ""
 
     async def _decide(self, journal: SessionJournal) -> list[Event]:
@@ -247,7 +249,10 @@ class GoalPursuit:
                 and check.outcome != "passed"
                 and answer.verdict == "done"
             ):
-                why = f"The verify command does not succeed ({check.detail})."
+                why = t.logged(
+                    "The verify command does not succeed ({detail}).",
+                    detail=check.detail,
+                )
                 answer = JudgeAnswer("continue", why)
             if is_first and answer.verdict != "done":
                 answer = JudgeAnswer("continue", answer.reason)
@@ -335,16 +340,20 @@ class GoalPursuit:
         if goal is None:
             return ""
         if judged.turns >= goal.max_turns:
-            return f"It took {count(judged.turns, 'turn')}, which is its limit."
+            return t.logged(
+                "It took {count} turn, which is its limit.",
+                "It took {count} turns, which is its limit.",
+                count=judged.turns,
+            )
         if last is not None and judged.reply and judged.reply == last.reply:
-            return "The last two answers were the same."
+            return t.logged("The last two answers were the same.")
         is_stuck = judged.verdict == "continue"  # what is waited for may mend it
         if last and is_stuck and judged.failure and judged.failure == last.failure:
-            return "The same thing failed twice."
+            return t.logged("The same thing failed twice.")
         if goal.budget:
             _, limit = parse_amount(goal.budget)
             if self._used(session, progress) >= limit:
-                return f"It used up its budget ({goal.budget})."
+                return t.logged("It used up its budget ({budget}).", budget=goal.budget)
         return ""
 
     def _used(self, session: str, progress: GoalProgress) -> float:
@@ -373,10 +382,14 @@ def _failed(progress: GoalProgress) -> GoalJudged | None:
         return None
     if ended.reason not in ("failed", "crashed"):
         return None
-    words = {"failed": "The last turn failed", "crashed": "Hermes stopped in that turn"}
+    what = (
+        t.logged("The last turn failed.")
+        if ended.reason == "failed"
+        else t.logged("Hermes stopped in that turn.")
+    )
     return GoalJudged(
         verdict="continue",
-        reason=f"{words[ended.reason]}. {ended.detail}".rstrip(),
+        reason=f"{what} {ended.detail}".rstrip(),
         turns=progress.turns + 1,
         failure=_failure(ended, None),
     )
@@ -388,15 +401,16 @@ def _stopped(progress: GoalProgress) -> str:
     if ended is None or progress.is_fresh:
         return ""
     if ended.reason == "interrupted" and progress.was_stopped:
-        return "You stopped the turn."
+        return t.logged("You stopped the turn.")
     if ended.reason == "refused":
-        return f"The model refused. {ended.detail}".rstrip()
+        return f"{t.logged('The model refused.')} {ended.detail}".rstrip()
     if ended.reason == "budget" and ended.limit == "spending":
         return ended.detail[:1].upper() + ended.detail[1:]
     if ended.reason in ("failed", "crashed"):
         failure = _failure(ended, None)
         if last is not None and last.failure == failure:
-            return f"Two turns in a row failed the same way. {ended.detail}".rstrip()
+            twice = t.logged("Two turns in a row failed the same way.")
+            return f"{twice} {ended.detail}".rstrip()
     return ""
 
 
@@ -408,7 +422,9 @@ def _known_wait(answer: JudgeAnswer, running: Mapping[str, str]) -> JudgeAnswer:
         return answer
     whole = next((one for one in running if one.endswith(name)), "")
     if not whole:
-        return JudgeAnswer("continue", f"{name} is no longer running.")
+        return JudgeAnswer(
+            "continue", t.logged("{name} is no longer running.", name=name)
+        )
     named = WaitFor(process=whole) if wait and wait.process else WaitFor(child=whole)
     return JudgeAnswer("wait", answer.reason, named)
 
@@ -450,7 +466,11 @@ def _message(progress: GoalProgress, why: str = "") -> UserMessage:
 
 def _no_judge(error: HermesError) -> str:
     if isinstance(error, UnreadableVerdict):
-        return f"The judge gave no readable verdict in {JUDGE_TRIES} tries."
-    return (
-        f"The judge could not be reached in {JUDGE_TRIES} tries: {in_sentences(error)}"
+        return t.logged(
+            "The judge gave no readable verdict in {tries} tries.", tries=JUDGE_TRIES
+        )
+    return t.logged(
+        "The judge could not be reached in {tries} tries: {reason}",
+        tries=JUDGE_TRIES,
+        reason=in_sentences(error),
     )

@@ -15,6 +15,9 @@ from hermes.app.app import App
 from hermes.errors import HermesError, SessionNotFound, StoreError, in_sentences
 from hermes.primitives.tasks import cancel_and_wait
 from hermes.store.leases import LEASE_TTL_S
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.app.session_service import SessionService
@@ -44,12 +47,13 @@ def living_wakers(app: App) -> list[str]:
 def who_wakes(app: App, session: str) -> str:
     """Says who starts a session again whose goal waits; plainly, if nobody does."""
     if app.store.roles.held(waiting_role(session)):
-        return "It goes on by itself."
+        return t.logged("It goes on by itself.")
     if wakers := living_wakers(app):
-        return f"It goes on by itself, in the {wakers[0]}."
-    return (
-        f"Nothing is running that would wake it. Continue: hermes --resume {session}, "
-        "or keep `hermes gateway run` or `hermes dashboard` running."
+        return t.logged("It goes on by itself, in the {process}.", process=wakers[0])
+    return t.logged(
+        "Nothing is running that would wake it. Continue: {command}, or keep `hermes gateway run` or `hermes dashboard`"
+        " running.",
+        command=f"hermes --resume {session}",
     )
 
 

@@ -93,7 +93,7 @@ class Review:
             calls = CallRunner(
                 tools, ReviewPolicy(), NobodyToAsk(), veto=self._deps.veto()
             )
-            ended = TurnEnded(reason="failed", detail="it was cut off")
+            ended = TurnEnded(reason="failed", detail=t.logged("it was cut off"))
             try:
                 runtime = NativeRuntime(
                     model,
@@ -123,7 +123,7 @@ class Review:
         history.turns.append(
             Beginning(0, "review", len(history.messages) - 1, frozenset())
         )
-        ended = TurnEnded(reason="failed", detail="it was cut off")
+        ended = TurnEnded(reason="failed", detail=t.logged("it was cut off"))
         with tempfile.TemporaryDirectory(prefix="hermes-review-") as folder:
             turn.cwd = Path(folder)
             async with engine as runtime:

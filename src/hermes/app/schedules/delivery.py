@@ -19,6 +19,9 @@ from hermes.schema.messages import UserMessage
 from hermes.schema.schedules import NOWHERE, Instant, Job
 from hermes.settings import atomic
 from hermes.store.schedules import WAITING, ScheduleStore
+from hermes.text.translation import shown_reason, translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.schedules")
 
@@ -56,7 +59,7 @@ class JobDeliveries:
             ValueError,
         ) as error:  # ValueError: a path or a text that no file can have
             log.warning("the result of job %s was not delivered: %s", job.id, error)
-            return f"not delivered: {error}"
+            return t.logged("not delivered: {reason}", reason=error)
         return WAITING
 
     def announce(self, job: Job, text: str) -> None:
@@ -101,7 +104,9 @@ class JobDeliveries:
     ) -> None:
         if job is None:
             await asyncio.to_thread(
-                self._table.delivered, instant, "not delivered: its job can't be read"
+                self._table.delivered,
+                instant,
+                t.logged("not delivered: its job can't be read"),
             )
             return
         text = await asyncio.to_thread(answer_of, self._app, instant.session)
@@ -116,16 +121,20 @@ class JobDeliveries:
                 job.id,
                 in_sentences(error),
             )
-            delivery = f"not delivered: {error.message}"
+            delivery = t.logged("not delivered: {reason}", reason=error.message)
         await asyncio.to_thread(self._table.delivered, instant, delivery)
 
 
 def _report(job: Job, state: str, reason: str, text: str) -> str:
     """The text that the recipient reads."""
     if state == "done":
-        answer = text or f"{job.name}: done, without an answer."
-        return f"{answer}\n\n({reason}.)" if reason else answer
-    failure = f"The scheduled job “{job.name}” failed: {reason}"
+        answer = text or t("{name}: done, without an answer.", name=job.name)
+        return f"{answer}\n\n({shown_reason(reason)}.)" if reason else answer
+    failure = t(
+        "The scheduled job “{name}” failed: {reason}",
+        name=job.name,
+        reason=shown_reason(reason),
+    )
     return f"{failure}\n\n{text}" if text else failure
 
 

@@ -16,6 +16,9 @@ from hermes.schedules.tokens import length
 from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
 from hermes.schema.schedules import NOWHERE, Instant, Job
 from hermes.settings import Secrets
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 SILENT = "[SILENT]"
 """What a job answers when there is nothing to deliver."""
@@ -49,7 +52,8 @@ class JobRun:
         """Runs the job to its end. `began` receives the session. A failure is the outcome."""
         job = self._job
         if job.cwd and not await asyncio.to_thread(Path(job.cwd).is_dir):
-            return JobOutcome("failed", f"its folder {job.cwd} is gone")
+            reason = t.logged("its folder {folder} is gone", folder=job.cwd)
+            return JobOutcome("failed", reason)
         limits = SessionLimits(
             model=job.model,
             approvals=self._app.settings.schedules.approvals,
@@ -81,9 +85,10 @@ class JobRun:
         )
         if not in_time:
             text, _ = await asyncio.to_thread(self._answer)
-            return JobOutcome(
-                "failed", f"stopped: it took longer than {length(job.timeout)}", text
+            reason = t.logged(
+                "stopped: it took longer than {time}", time=length(job.timeout)
             )
+            return JobOutcome("failed", reason, text)
         text, denied = await asyncio.to_thread(self._answer)
         return _outcome(ended, text, denied)
 
@@ -97,10 +102,13 @@ class JobRun:
 def _outcome(ended: TurnEnded | None, text: str, denied: int) -> JobOutcome:
     refused = ""
     if denied:
-        calls = "1 call was" if denied == 1 else f"{denied} calls were"
-        refused = f"{calls} not made: nobody was there to approve {'it' if denied == 1 else 'them'}"
+        refused = t.logged(
+            "{count} call was not made: nobody was there to approve it",
+            "{count} calls were not made: nobody was there to approve them",
+            count=denied,
+        )
     if ended is None:
-        return JobOutcome("failed", "it ended without a turn", text)
+        return JobOutcome("failed", t.logged("it ended without a turn"), text)
     if ended.reason == "done":
         return JobOutcome("done", refused, text)
     return JobOutcome(

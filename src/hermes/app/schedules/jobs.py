@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 t = translator(__name__)
 
 _MAX_NAME_CHARS = 60
-_DONE = "it has made all its runs"
+_DONE = t.logged("it has made all its runs")
+_BY_PERSON = t.logged("by you")
+_SET_BACK = t.logged("the clock was set back")
 
 Change: TypeAlias = Literal["added", "edited", "paused", "resumed", "removed", "ended"]
 JobState: TypeAlias = Literal["active", "paused", "ended"]
@@ -146,12 +148,12 @@ class JobBook:
         if {"cwd", "deliver"} & changes.keys():
             changes["place"] = self._place_after(found, changes)
         self._checked(msgspec.structs.replace(found, **changes))
-        return self._change(found, "edited", "the job was changed", **changes)
+        return self._change(found, "edited", t.logged("the job was changed"), **changes)
 
-    def pause(self, name: str, *, why: str = "by you") -> Job:
+    def pause(self, name: str, *, why: str = _BY_PERSON) -> Job:
         """Pauses a job until it is resumed."""
         return self._change(
-            self.store.find(name), "paused", "the job was paused", paused=why
+            self.store.find(name), "paused", t.logged("the job was paused"), paused=why
         )[0]
 
     def pause_broken(self, job: Job, why: str) -> None:
@@ -166,13 +168,13 @@ class JobBook:
             return coming if found == job else following(found, now)
 
         found, planned = self.store.change(
-            job.id, lambda found: found, plan, dropped="the clock was set back"
+            job.id, lambda found: found, plan, dropped=_SET_BACK
         )
         self.changed(found, "edited", planned)
 
     def restart_interval(self, job: Job, rule: Rule) -> None:
         """Restarts a job's interval from now, after the clock was set back."""
-        self._change(job, "edited", "the clock was set back", rule=rule)
+        self._change(job, "edited", _SET_BACK, rule=rule)
 
     def resume(self, name: str) -> tuple[Job, Instant]:
         """Resumes a job, from its next instant on."""
@@ -181,14 +183,17 @@ class JobBook:
         def plan(job: Job) -> Instant:
             planned = following(job, now)
             if planned is None:
-                hint = f"Give it another: hermes cron edit {job.id} --schedule '...'"
+                hint = t.later(
+                    "Give it another: {command}",
+                    command=f"hermes cron edit {job.id} --schedule '...'",
+                )
                 raise ScheduleError(
                     t.later("{name!r} has no runs left.", name=job.name), hint=hint
                 )
             return planned
 
         job, planned = self.store.change(
-            found.id, _awake, plan, dropped="the job was resumed"
+            found.id, _awake, plan, dropped=t.logged("the job was resumed")
         )
         self.changed(job, "resumed", planned)
         return job, planned
@@ -196,7 +201,10 @@ class JobBook:
     def remove(self, name: str) -> Job:
         """Removes a job. Its past runs stay in the history."""
         return self._change(
-            self.store.find(name), "removed", "the job was removed", removed=True
+            self.store.find(name),
+            "removed",
+            t.logged("the job was removed"),
+            removed=True,
         )[0]
 
     def by_hand(self, name: str) -> tuple[Job, Instant]:
@@ -252,7 +260,10 @@ class JobBook:
         if name.casefold() not in taken:
             return name
         if given:
-            hint = f"Choose another name, or change the existing job: hermes cron edit {taken[name.casefold()]}"
+            hint = t.later(
+                "Choose another name, or change the existing job: {command}",
+                command=f"hermes cron edit {taken[name.casefold()]}",
+            )
             raise ScheduleError(
                 t.later(
                     "There is already a job called {name!r} ({taken}).",
@@ -285,7 +296,10 @@ class JobBook:
         platforms = (*CHAT_PLATFORMS, *self._app.settings.gateway.platforms)
         if place and (kind in platforms or self._may_be_of_plugin(kind)):
             return
-        hint = f"Use none, file:PATH, session:ID, or a chat such as telegram:123456 ({', '.join(CHAT_PLATFORMS)})."
+        hint = t.later(
+            "Use none, file:PATH, session:ID, or a chat such as telegram:123456 ({platforms}).",
+            platforms=", ".join(CHAT_PLATFORMS),
+        )
         raise ScheduleError(
             t.later("Hermes can't deliver to {target!r}.", target=target), hint=hint
         )

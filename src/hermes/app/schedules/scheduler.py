@@ -27,6 +27,9 @@ from hermes.schedules.due_and_missed import (
 from hermes.schema.schedules import Instant, Job, ScheduleEnded, ScheduleStarted
 from hermes.settings import Home, Secrets
 from hermes.store.leases import LEASE_TTL_S
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.schedules")
 
@@ -38,8 +41,8 @@ _DAY_S = 86_400.0
 _RAN = ("running", "done", "failed")
 _LOOKING = "checking schedules"
 _MAX_REPEATED_INSTANTS = 1000  # after the clock was set back
-_TOO_LONG = "the previous run had not ended"
-_STOPPED = "Hermes was stopped while it ran"
+_TOO_LONG = t.logged("the previous run had not ended")
+_STOPPED = t.logged("Hermes was stopped while it ran")
 _SCHEDULER_LOCK_TIMEOUT_S = 5.0  # others hold it exclusively only while they look
 
 

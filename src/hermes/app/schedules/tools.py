@@ -17,8 +17,12 @@ from hermes.schedules.time_zones import on_the_clock
 from hermes.schedules.tokens import length
 from hermes.schema.schedules import Instant, Job
 from hermes.schema.tool_spec import ToolResult
+from hermes.text.translation import translator
 from hermes.tools.tool import tool
 
+t = translator(__name__)
+
+_BY_AGENT = t.logged("by the agent")
 _MAX_JOBS = 200  # that were created by agents
 
 
@@ -123,7 +127,7 @@ class ScheduleTools:
             case "remove":
                 return f"Job {self._book.remove(job).id} is removed."
             case "pause":
-                return f"Job {self._book.pause(job, why='by the agent').id} is paused."
+                return f"Job {self._book.pause(job, why=_BY_AGENT).id} is paused."
             case "resume":
                 found, planned = self._book.resume(job)
                 return f"Job {found.id} runs again, next on {_local(found, planned)}."

@@ -10,6 +10,9 @@ from hermes.app.schedules.jobs import JobBook
 from hermes.schedules.time_zones import on_the_clock
 from hermes.schema.schedules import Instant, Job, ScheduleWaiting
 from hermes.store.hosts import GONE_AFTER_S
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.schedules")
 
@@ -42,15 +45,22 @@ class WaitingJobs:
                 self._tell(job, instant, found)
 
     def _tell(self, job: Job, instant: Instant, found: WaitingWork) -> None:
-        why = f"waits for {job.place}, which has its folder: {_state(job, found)}"
+        why = t.logged(
+            "waits for {machine}, which has its folder: {state}",
+            machine=job.place,
+            state=_state(job, found),
+        )
         if not self._book.store.note_waiting(instant, why):
             return  # another process was faster
         log.warning("job %s (%s) %s", job.id, job.name, why)
         due = on_the_clock(instant.starts, job.zone).strftime("%a %d %b %Y %H:%M")
-        text = (
-            f"The scheduled job “{job.name}” was due on {due} and {why}. It runs once `hermes gateway run` or "
-            f"`hermes worker` is started there. To run it on another machine, type there: "
-            f"hermes cron edit {job.id} --cwd DIR"
+        text = t.logged(
+            "The scheduled job “{name}” was due on {due} and {why}. It runs once `hermes gateway run` or `hermes worker`"
+            " is started there. To run it on another machine, type there: {command}",
+            name=job.name,
+            due=due,
+            why=why,
+            command=f"hermes cron edit {job.id} --cwd DIR",
         )
         self._deliveries.announce(job, text)
         waiting = ScheduleWaiting(
@@ -62,8 +72,8 @@ class WaitingJobs:
 def _state(job: Job, found: WaitingWork) -> str:
     """What is known of a machine."""
     if found.is_draining:
-        return "it is being stopped and begins nothing new"
+        return t.logged("it is being stopped and begins nothing new")
     if not found.seen:
-        return "nothing runs jobs there"
+        return t.logged("nothing runs jobs there")
     seen = on_the_clock(found.seen, job.zone).strftime("%a %d %b %Y %H:%M")
-    return f"it was last heard from on {seen}"
+    return t.logged("it was last heard from on {when}", when=seen)

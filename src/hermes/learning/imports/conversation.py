@@ -22,6 +22,9 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _FIT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _MAX_IMPORTED_MESSAGE_CHARS = 4_000_000  # of one message
@@ -132,7 +135,7 @@ class _Writer:
     def end(self) -> Iterator[str]:
         yield from self._unanswered()
         if self._open:
-            yield self.row(TurnEnded(reason="done", detail="imported"))
+            yield self.row(TurnEnded(reason="done", detail=t.logged("imported")))
             self._open = False
 
     def _begin_turn(self) -> Iterator[str]:

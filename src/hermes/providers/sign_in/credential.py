@@ -145,7 +145,7 @@ class AccountCredential:
     ) -> None:
         self.id = account.id
         self.name = account.name
-        self.advice = f"Sign in again: {service.command}"
+        self.advice = t.logged("Sign in again: {command}", command=service.command)
         self._store = store
         self._service = service
         self._source = source
@@ -290,7 +290,7 @@ class KeyCredential:
     ) -> None:
         self.id = account.id
         self.name = account.name
-        self.advice = f"Sign in again: {service.command}"
+        self.advice = t.logged("Sign in again: {command}", command=service.command)
         self._store = store
         self._service = service
         self._limits = limits
@@ -337,7 +337,10 @@ class MachineCredential:
         self, account: Account, service: SignInService, limits: SeenLimits
     ) -> None:
         self.name = account.name
-        self.advice = f"Check the sign-in: hermes auth refresh {account.id}"
+        self.advice = t.logged(
+            "Check the sign-in: {command}",
+            command=f"hermes auth refresh {account.id}",
+        )
         self._account = account
         self._service = service
         self._limits = limits

@@ -43,7 +43,7 @@ from hermes.surfaces.terminal.signals import (
 )
 from hermes.surfaces.terminal.stderr_message import not_saved, remark, say
 from hermes.surfaces.terminal.text import one_line
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 from hermes.tools.sensitive import Guard
 
 if TYPE_CHECKING:
@@ -372,12 +372,13 @@ def _sentence(answer: Answer) -> str:
     if (
         answer.ended == "budget" and answer.detail
     ):  # it says by itself that it was stopped
-        return answer.detail[:1].upper() + answer.detail[1:]
+        detail = shown_reason(answer.detail)
+        return detail[:1].upper() + detail[1:]
     head = words.get(str(answer.ended), t("The turn failed"))
     detail = (
         ""
         if answer.ended == "refused" and answer.detail == answer.text
-        else answer.detail
+        else shown_reason(answer.detail)
     )
     return f"{head}: {detail}" if detail else f"{head}."
 

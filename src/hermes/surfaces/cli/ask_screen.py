@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from hermes.app.agent import Agent
+from hermes.schema.shown_reasons import shown_event
 from hermes.surfaces.terminal.answer_output import AnswerOutput
 from hermes.surfaces.terminal.approval import (
     QUESTION_EVENTS,
@@ -67,6 +68,7 @@ class AskScreen:
 
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Shows an event."""
+        event = shown_event(event)
         if event.get("session_id") != self._session:
             if (
                 self.tells
@@ -127,14 +129,19 @@ class AskScreen:
             case "agent.tool.finished":
                 self._line(self._calls.finish(event, self._style, self._marks, columns))
                 self._set_status(
-                    f"{self._marks.runs} {self._calls.running() or 'thinking'}"
+                    f"{self._marks.runs} {self._calls.running() or t('thinking')}"
                 )
             case "agent.model.preparing":
                 self._set_status(f"{self._marks.runs} {preparing(event)}")
             case "agent.model.retried":
                 self._line(
                     self._style.yellow(
-                        clean(f"trying again: {event.get('detail') or event['reason']}")
+                        clean(
+                            t(
+                                "trying again: {reason}",
+                                reason=event.get("detail") or event["reason"],
+                            )
+                        )
                     )
                 )
             case "agent.login.expired":

@@ -33,7 +33,7 @@ from hermes.surfaces.terminal.progress_line import (
 )
 from hermes.surfaces.terminal.stderr_message import remark
 from hermes.surfaces.terminal.text import one_line
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -178,7 +178,9 @@ class _Reporter:
         self._line.clear()
         what = f"row {state.number}: {state.status.replace('_', ' ')}"
         print(
-            one_line(f"{what}: {first_line(state.detail)}"), file=sys.stderr, flush=True
+            one_line(f"{what}: {first_line(shown_reason(state.detail))}"),
+            file=sys.stderr,
+            flush=True,
         )
 
     def change(self, progress: BatchProgress) -> None:

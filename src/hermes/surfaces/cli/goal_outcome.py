@@ -5,7 +5,7 @@ from hermes.app.goals.waking import who_wakes
 from hermes.app.session_journal import read_history
 from hermes.surfaces.cli.answer import DONE, FAILED, INTERRUPTED, REFUSED
 from hermes.surfaces.terminal.stderr_message import say
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -17,11 +17,15 @@ def report_goal(app: App, session: str) -> int:
         return DONE
     again = f"Continue: hermes --resume {session}"
     if progress.status == "waiting":
-        say(t("The goal waits. {why}", why=progress.why).rstrip(), who_wakes(app, session), alarming=False)  # fmt: skip
+        waits = t("The goal waits. {why}", why=shown_reason(progress.why)).rstrip()
+        say(waits, shown_reason(who_wakes(app, session)), alarming=False)
         return FAILED
     if progress.was_stopped:
         say(t("Stopped. Everything up to then was saved."), again, alarming=False)
         return INTERRUPTED
     needs_you = progress.last is not None and progress.last.verdict == "needs_you"
-    say(t("The goal was not reached. {why}", why=progress.why).rstrip(), again)
+    say(
+        t("The goal was not reached. {why}", why=shown_reason(progress.why)).rstrip(),
+        again,
+    )
     return REFUSED if needs_you else FAILED

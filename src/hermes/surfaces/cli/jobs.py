@@ -21,7 +21,7 @@ from hermes.surfaces.cli.answer import DONE, FAILED, REFUSED
 from hermes.surfaces.cli.logs import start as start_log
 from hermes.surfaces.terminal.stderr_message import say
 from hermes.surfaces.terminal.text import clean, one_line
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -98,7 +98,7 @@ def _print_end(app: App, book: JobBook, job: Job, taken: Instant) -> int:
         print(clean(answer))
     if ended.reason:
         say(
-            f"{job.name}: {ended.state}, {ended.reason}.",
+            f"{job.name}: {ended.state}, {shown_reason(ended.reason)}.",
             alarming=ended.state != "done" or refused > 0,
         )
     if ended.delivery == "waiting":

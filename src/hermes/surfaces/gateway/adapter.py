@@ -17,6 +17,9 @@ from hermes.app.people_access import Person
 from hermes.errors import HermesError
 from hermes.media.audio import AudioFormat
 from hermes.surfaces.web import override  # noqa: F401 - adapters take it from here
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.app import App
@@ -159,7 +162,9 @@ class TooFast(AdapterError):
     """The platform asks Hermes to wait."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(f"the platform asks to wait {seconds:g} seconds")
+        super().__init__(
+            t.logged("the platform asks to wait {seconds} s", seconds=f"{seconds:g}")
+        )
         self.seconds = seconds
 
 
@@ -222,7 +227,10 @@ class ChatAdapter(GatewayPart):
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         """The content of an attachment. Raises DeliveryRefused when it has more than `most` bytes."""
         raise DeliveryRefused(
-            f"files of {attachment.size or most} bytes can't be received here"
+            t.logged(
+                "files of {size} bytes can't be received here",
+                size=attachment.size or most,
+            )
         )
 
     async def told(self, inbound: Inbound, note: str) -> None:

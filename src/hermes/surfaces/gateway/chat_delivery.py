@@ -35,6 +35,7 @@ from hermes.schema.events import (
 )
 from hermes.schema.goals import ChildEnded, GoalJudged, GoalPaused, GoalWoken
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
+from hermes.schema.shown_reasons import shown_row
 from hermes.schema.sign_ins import LoginExpired
 from hermes.store.chats import Binding, DeliveredMessage
 from hermes.store.log_row import Row
@@ -229,7 +230,7 @@ class ChatDelivery:
                     break
 
     async def _show(self, row: Row, around: list[Row]) -> None:
-        event = row.event
+        event = None if row.event is None else shown_row(row.event)
         match event:
             case UserMessage():
                 await self._quote(row, event)

@@ -35,7 +35,7 @@ from hermes.surfaces.gateway.status import (
     supervisor_lock,
     withdraw,
 )
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -346,20 +346,31 @@ def _send_signal(context: CommandContext, number: signal.Signals) -> None:
 
 def _problems(status: GatewayStatus, now: float) -> Iterator[str]:
     if status.problem:
-        yield f"Problem: {first_line(status.problem)}"
+        yield t("Problem: {problem}", problem=first_line(shown_reason(status.problem)))
     for one in status.problems:
-        times = "once" if one.count == 1 else f"{one.count:,} times"
         after = t(". It works again.") if one.is_over else ""
-        error = first_line(mask(one.error))
-        yield f"Problem: {one.what} failed {times}, last {short_duration(now - one.last)} ago: {error}{after}"
+        error = first_line(mask(shown_reason(one.error)))
+        problem = t(
+            "Problem: {what} failed once, {time} ago: {error}",
+            "Problem: {what} failed {count:,} times, last {time} ago: {error}",
+            count=one.count,
+            what=shown_reason(one.what),
+            time=short_duration(now - one.last),
+            error=error,
+        )
+        yield f"{problem}{after}"
 
 
 def _part_cells(one: PartStatus, now: float) -> tuple[str, ...]:
     state = f"{t.marked(_STATES[one.state])} {short_duration(now - one.since)}"
     if one.identity:
-        state += f" as {one.identity}"
-    error = (
-        f"{one.error} ({short_duration(now - one.error_at)} ago)" if one.error else ""
-    )
+        state = t("{state} as {identity}", state=state, identity=one.identity)
+    error = ""
+    if one.error:
+        error = t(
+            "{error} ({time} ago)",
+            error=shown_reason(one.error),
+            time=short_duration(now - one.error_at),
+        )
     received, sent = str(one.counters.received), str(one.counters.sent)
     return (one.name, first_line(state), received, sent, first_line(error))

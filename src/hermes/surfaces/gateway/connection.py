@@ -6,6 +6,9 @@ from collections.abc import Awaitable, Callable
 
 from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.adapter import Inlet, Unreachable, override
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.gateway")
 
@@ -28,10 +31,13 @@ async def watch(
             lost_at = 0.0
         elif not lost_at:
             lost_at = loop.time()
-            inlet.disturbed("the connection was lost; reconnecting")
+            inlet.disturbed(t.logged("the connection was lost; reconnecting"))
         elif loop.time() - lost_at > timeout_s:
             raise Unreachable(
-                f"the connection was lost and did not come back within {timeout_s:g} seconds"
+                t.logged(
+                    "the connection was lost and did not come back within {seconds} s",
+                    seconds=f"{timeout_s:g}",
+                )
             )
         await asyncio.sleep(_CONNECTION_CHECK_INTERVAL_S)
 

@@ -14,7 +14,7 @@ from hermes.surfaces.gateway.registry import PLATFORMS, Platform, configured_pla
 from hermes.surfaces.gateway.status import read_status
 from hermes.surfaces.gateway.systemd_unit import is_installed, unit_name
 from hermes.surfaces.terminal.style import FAIL, OK, WARN
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -158,6 +158,10 @@ def _service(home: Home) -> Iterator[GatewayFinding]:
         if part.state in {"failed", "retrying"}:
             yield GatewayFinding(
                 WARN,
-                t("{name} is not connected: {error}", name=part.name, error=part.error),
+                t(
+                    "{name} is not connected: {error}",
+                    name=part.name,
+                    error=shown_reason(part.error),
+                ),
                 t("See: hermes gateway status"),
             )

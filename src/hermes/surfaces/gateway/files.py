@@ -22,7 +22,10 @@ from hermes.surfaces.gateway.adapter import (
     Unreachable,
     file_kind,
 )
+from hermes.text.translation import translator
 from hermes.tools.sensitive import is_secret
+
+t = translator(__name__)
 
 _LINK = re.compile(
     r"!?\[[^\]\n]*\]\(\s*<?(?P<target>[^)>\n]+?)>?(?:\s+\"[^\"\n]*\")?\s*\)"
@@ -45,13 +48,20 @@ async def download(
         ) as reply:
             if reply.status != 200:
                 raise DeliveryRefused(
-                    f"The platform refused the download ({reply.status})."
+                    t.logged(
+                        "The platform refused the download ({status}).",
+                        status=reply.status,
+                    )
                 )
             data = await reply.read_all(max_bytes + 1)
     except TransportFailure as failure:
-        raise Unreachable(f"It could not be downloaded ({failure.phase}).") from None
+        raise Unreachable(
+            t.logged("It could not be downloaded ({reason}).", reason=failure.phase)
+        ) from None
     if len(data) > max_bytes:
-        raise DeliveryRefused(f"It has more than {max_bytes:,} bytes.")
+        raise DeliveryRefused(
+            t.logged("It has more than {size} bytes.", size=f"{max_bytes:,}")
+        )
     return data
 
 

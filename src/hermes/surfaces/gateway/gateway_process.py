@@ -12,7 +12,7 @@ from hermes.settings.load import load, load_secrets
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.surfaces.gateway.registry import configured_platforms
 from hermes.surfaces.terminal.text import one_line
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -68,7 +68,9 @@ async def _print_states(gateway: Gateway) -> None:
             )
             if part.state != "connected":
                 line = t(
-                    "{name} is not connected: {error}", name=part.name, error=part.error
+                    "{name} is not connected: {error}",
+                    name=part.name,
+                    error=shown_reason(part.error),
                 )
             if (
                 part.state in {"connected", "retrying", "failed"}

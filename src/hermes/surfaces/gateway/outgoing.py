@@ -11,12 +11,15 @@ from hermes.primitives.tasks import BackgroundTasks
 from hermes.store.outgoing import OutgoingMessage, OutgoingTable
 from hermes.surfaces.gateway.deliveries import Deliveries
 from hermes.surfaces.gateway.files import outgoing_file
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.gateway")
 
 _POLL_INTERVAL_S = 0.5
 _LOOKING = "sending messages"
-_LATE = "it could not be delivered in time"
+_LATE = t.logged("it could not be delivered in time")
 _KEEP_ENDED_S = 7 * KEEP_S
 
 
@@ -62,7 +65,11 @@ class OutgoingDeliveries:
                 self._taken.add(message.id)
                 self._tasks.start(self._deliver(message))
             elif is_late or not self._app.settings.store.url:
-                what = _LATE if is_late else f"{platform} is not running in the gateway"
+                what = _LATE
+                if not is_late:
+                    what = t.logged(
+                        "{platform} is not running in the gateway", platform=platform
+                    )
                 await self._end(message, what)
 
     async def _deliver(self, message: OutgoingMessage) -> None:
@@ -79,7 +86,8 @@ class OutgoingDeliveries:
             await self._end(message, why)
         except Exception:
             log.exception("a message to %s was not sent", message.target)
-            await self._end(message, "something went wrong; the gateway's log has more")
+            what = t.logged("something went wrong; the gateway's log has more")
+            await self._end(message, what)
         else:
             await self._end(message, "")
         finally:

@@ -14,6 +14,9 @@ from hermes.errors import StoreError
 from hermes.primitives.tasks import cancel_until_ended
 from hermes.store.leases import LEASE_TTL_S, shown
 from hermes.store.role_leases import HeldRole
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.gateway")
 
@@ -32,7 +35,7 @@ class PlatformLease:
         self._platform = platform
         self._waits = waits
         self._held_until = 0.0  # by the monotonic clock
-        self._what = f"holding the connection to {platform}"
+        self._what = t.logged("holding the connection to {platform}", platform=platform)
 
     @property
     def is_held(self) -> bool:

@@ -27,6 +27,9 @@ from hermes.surfaces.gateway.adapter import (
     Unauthorized,
     Unreachable,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _CALL_TIMEOUT_S = 30.0
 _MAX_ANSWER_BYTES = 32 * 1024 * 1024
@@ -109,7 +112,9 @@ class RestClient:
         """A file by its path, or by an address on the same server or one of `hosts`: our credentials go nowhere else."""
         url = self.url + address if address.startswith("/") else address
         if not _is_on(url, self.url, hosts):
-            raise DeliveryRefused("It is on another server, not on the platform's.")
+            raise DeliveryRefused(
+                t.logged("It is on another server, not on the platform's.")
+            )
         return await files.download(self.http, url, max_bytes, self._auth)
 
     async def _send(
@@ -126,7 +131,11 @@ class RestClient:
                 answer = await reply.read_all(_MAX_ANSWER_BYTES)
         except TransportFailure as failure:
             raise Unreachable(
-                f"{self._platform} did not answer ({failure.phase})"
+                t.logged(
+                    "{platform} did not answer ({reason})",
+                    platform=self._platform,
+                    reason=failure.phase,
+                )
             ) from None
         if reply.status >= 300:
             raise self.failure(reply, answer)
@@ -136,7 +145,10 @@ class RestClient:
             return msgspec.json.decode(answer)
         except msgspec.MsgspecError:
             raise Unreachable(
-                f"the answer of {self._platform} is not JSON; is its URL right?"
+                t.logged(
+                    "the answer of {platform} is not JSON; is its URL right?",
+                    platform=self._platform,
+                )
             ) from None
 
     def failure(self, reply: HttpReply, answer: bytes) -> AdapterError:
@@ -148,10 +160,24 @@ class RestClient:
         if failed.status == 429:
             return TooFast(failed.retry_after_s)
         if failed.status == 401:
-            return Unauthorized(f"{self._platform} rejected the token.")
+            return Unauthorized(
+                t.logged("{platform} rejected the token.", platform=self._platform)
+            )
         if failed.status >= 500 or failed.status < 400 or failed.status == 408:
-            return Unreachable(f"{self._platform} failed: {why}")
-        return DeliveryRefused(f"{self._platform} refused it: {why}")
+            return Unreachable(
+                t.logged(
+                    "the request to {platform} failed: {reason}",
+                    platform=self._platform,
+                    reason=why,
+                )
+            )
+        return DeliveryRefused(
+            t.logged(
+                "{platform} refused the request: {reason}",
+                platform=self._platform,
+                reason=why,
+            )
+        )
 
 
 def _timeouts(body_bytes: int) -> HttpTimeouts:

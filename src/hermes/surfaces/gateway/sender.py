@@ -25,6 +25,9 @@ from hermes.surfaces.gateway.adapter import (
     TooFast,
     Unreachable,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.gateway")
 
@@ -160,7 +163,11 @@ class Sender:
         """The content of an attachment. Raises AdapterError when it can't be downloaded."""
         if attachment.size > max_bytes:
             raise DeliveryRefused(
-                f"It has {attachment.size:,} bytes; at most {max_bytes:,} are possible."
+                t.logged(
+                    "It has {size} bytes; at most {limit} are possible.",
+                    size=f"{attachment.size:,}",
+                    limit=f"{max_bytes:,}",
+                )
             )
         for wait in _FETCH_RETRIES_S:
             try:
@@ -199,7 +206,7 @@ class Sender:
 
     def _require_connection(self) -> None:
         if not self.may_send():
-            raise Unreachable("another gateway may have this connection now")
+            raise Unreachable(t.logged("another gateway may have this connection now"))
 
     async def _retry(self, call: Callable[[], Awaitable[_T]]) -> _T:
         """Tries until it succeeds or the platform refuses permanently."""

@@ -17,6 +17,9 @@ from hermes.surfaces.gateway.adapter import (
     Unauthorized,
 )
 from hermes.surfaces.gateway.status import PartState, PartStatus
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.gateway")
 
@@ -70,7 +73,9 @@ class Supervisor:
 
     def wait_for_other(self, who: str) -> None:
         """Another gateway has the connection; this one waits for it."""
-        self.status.error = f"{who} has this connection; waiting to take over"
+        self.status.error = t.logged(
+            "{process} has this connection; waiting to take over", process=who
+        )
         self._set_state("waiting")
 
     async def run(self) -> None:
@@ -110,10 +115,13 @@ class Supervisor:
         try:
             await self._until_connected(work)
             await work
-            self._note_error("it stopped by itself")
+            self._note_error(t.logged("it stopped by itself"))
         except TimeoutError:
             self._note_error(
-                f"it did not connect within {self._connect_timeout_s:g} seconds"
+                t.logged(
+                    "it did not connect within {seconds} s",
+                    seconds=f"{self._connect_timeout_s:g}",
+                )
             )
         except Unauthorized as error:
             self._note_error(in_sentences(error))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hermes.schema.shown_reasons import state_in_words
 from hermes.surfaces.terminal.text import money, one_line
 from hermes.text.translation import to_translate, translator
 
@@ -114,11 +115,9 @@ def child_notice(event: Mapping[str, Any]) -> str:
     kinds = {"background": t("Background task"), "review": t("Review")}
     name = kinds.get(event.get("kind", ""), t("Child agent"))
     reason = event.get("reason") or "ended"
-    how = (
-        t("done")
-        if reason == "done"
-        else f"{reason} {event.get('detail', '')}".rstrip()
-    )
+    how = state_in_words(reason)
+    if reason != "done":
+        how = f"{how} {event.get('detail', '')}".rstrip()
     title = one_line(event.get("title") or "")
     label = f" ({title[:40]})" if title else ""
     cost = money(event.get("cost_usd") or 0.0)

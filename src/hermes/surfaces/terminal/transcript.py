@@ -32,6 +32,7 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
+from hermes.schema.shown_reasons import state_in_words
 from hermes.schema.sign_ins import LoginExpired
 from hermes.store.log_row import Row
 from hermes.store.sessions import SessionInfo
@@ -45,7 +46,7 @@ from hermes.surfaces.terminal.text import (
     one_line,
     wrap,
 )
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -147,9 +148,18 @@ def _turn_remark(event: Event) -> str:
     text = ""
     match event:
         case TurnEnded(reason=reason, detail=detail, usage=usage):
-            text = f"turn {'ended' if reason == 'done' else reason}{_because(detail)}{_spent(usage)}"
+            how = (
+                t("turn ended")
+                if reason == "done"
+                else t("turn {how}", how=state_in_words(reason))
+            )
+            text = f"{how}{_because(detail)}{_spent(usage)}"
         case InterruptRequested(by=by):
-            text = f"interrupt requested{' by ' + one_line(by) if by else ''}"
+            text = (
+                t("interrupt requested by {who}", who=one_line(by))
+                if by
+                else t("interrupt requested")
+            )
         case ModelRetried(reason=reason, detail=detail):
             text = t(
                 "model call retried, {reason}{because}",
@@ -159,13 +169,13 @@ def _turn_remark(event: Event) -> str:
         case LoginExpired(detail=detail, command=word):
             text = t(
                 "{detail} Sign in again: {word}",
-                detail=one_line(detail),
+                detail=one_line(shown_reason(detail)),
                 word=one_line(word),
             )
         case PictureReduced(detail=detail) | PictureWithheld(detail=detail):
-            text = one_line(detail)
+            text = one_line(shown_reason(detail))
         case TurnChecked(detail=detail):
-            text = one_line(detail)
+            text = one_line(shown_reason(detail))
         case ReplyRejected(reason=reason, detail=detail):
             text = t(
                 "reply not usable, {reason}{because}",
@@ -173,10 +183,15 @@ def _turn_remark(event: Event) -> str:
                 because=_because(detail),
             )
         case ApprovalRequested(summary=summary, reason=reason):
-            text = f"approval requested: {one_line(summary)}{_because(reason)}"
+            text = t(
+                "approval requested: {summary}{because}",
+                summary=one_line(summary),
+                because=_because(reason),
+            )
         case ApprovalAnswered(answer=answer, by=by, reason=reason):
-            word = "denied" if answer == "deny" else f"allowed ({answer})"
-            text = f"{word}{' by ' + one_line(by) if by else ''}{_because(reason)}"
+            word = t("denied") if answer == "deny" else t("allowed ({scope})", scope=answer)  # fmt: skip
+            who = t("{decision} by {who}", decision=word, who=one_line(by)) if by else word  # fmt: skip
+            text = f"{who}{_because(reason)}"
         case _:
             pass
     return text
@@ -204,7 +219,11 @@ def _session_remark(event: Event) -> str:
                 "could not compress the conversation{because}", because=_because(detail)
             )
         case SessionTitled(title=title):
-            text = f"titled: {one_line(title)}" if title else "title removed"
+            text = (
+                t("titled: {title}", title=one_line(title))
+                if title
+                else t("title removed")
+            )
         case SessionImported(source=source, rows=number):
             text = t(
                 "imported: {count:,} row, formerly session {source}",
@@ -225,7 +244,7 @@ def _session_remark(event: Event) -> str:
 
 
 def _because(detail: str) -> str:
-    return f": {one_line(detail)}" if detail else ""
+    return f": {one_line(shown_reason(detail))}" if detail else ""
 
 
 def _message_lines(who: str, when: str, screen: TextScreen) -> Iterator[str]:

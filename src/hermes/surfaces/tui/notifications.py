@@ -18,6 +18,7 @@ from prompt_toolkit.keys import Keys
 
 from hermes.children.helper_programs import find_program
 from hermes.primitives.tasks import BackgroundTasks
+from hermes.schema.shown_reasons import state_in_words
 from hermes.settings.sections import NotifySettings
 from hermes.text.translation import translator
 
@@ -111,7 +112,7 @@ class Notifier:
                         t("Hermes is done") if done else t("Hermes has stopped")
                     )
             case "agent.child.ended" if event.get("kind") != "delegate":
-                reason = event.get("reason") or t("ended")
+                reason = state_in_words(event.get("reason") or "ended")
                 self.notify(t("Background task: {reason}", reason=reason))
             case "agent.goal.paused" if event.get("by") == "hermes":
                 self.notify(t("The goal is paused"))

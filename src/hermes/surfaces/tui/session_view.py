@@ -9,6 +9,7 @@ import msgspec
 from hermes.app.attachments import typed_part
 from hermes.core.ports import Clock, SystemClock
 from hermes.schema.goals import GOAL_VIA
+from hermes.schema.shown_reasons import shown_event
 from hermes.settings.load import environment
 from hermes.surfaces.terminal.approval import (
     QUESTION_EVENTS,
@@ -183,6 +184,7 @@ class ChatView:
         ):  # first, because it is the most frequent
             self._write(event["text"])
             return
+        event = shown_event(event)
         if event["type"] == "agent.tool.finished":
             self._finish_call(event)
         if self._early_text and event["type"] == "agent.message.assistant":

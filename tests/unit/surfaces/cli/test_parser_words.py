@@ -13,6 +13,9 @@ class _Marked:
     language = "xx"
     overlay_problem = ""
 
+    def reason(self, text: str) -> str:
+        return text
+
     def sentence(self, context: str, text: str) -> str:
         assert context == "surfaces.cli.parser"
         return f"«{text}»"

@@ -13,9 +13,10 @@ from hermes.commands.context import CommandContext
 from hermes.commands.table import every_command
 from hermes.commands.views import Block, Result, document_of
 from hermes.errors import Refused, UsageError
+from hermes.schema.shown_reasons import shown_document
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
-from hermes.text.translation import translator
+from hermes.text.translation import current_sentences, translator
 
 t = translator(__name__)
 
@@ -116,6 +117,8 @@ def _answer_type(command: Command) -> Any:
 
 def _encode(result: Result, warnings: list[str]) -> bytes:
     document = document_of(result)
+    if current_sentences() is not None:
+        document = shown_document(msgspec.to_builtins(document, enc_hook=str))
     if warnings and isinstance(document, dict):
         document = document | {"warnings": warnings}
     return msgspec.json.encode(document, enc_hook=str)

@@ -17,6 +17,7 @@ from hermes.app.feed import BATCH_INTERVAL_S, SessionFeed
 from hermes.app.feed_inbox import FeedItem, Inbox
 from hermes.errors import SessionNotFound
 from hermes.primitives.tasks import run_until_first
+from hermes.schema.shown_reasons import shown_event
 from hermes.surfaces.dashboard.access_control import Identity, offered_subprotocol
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.feed_frames import EncodedBatches
@@ -30,6 +31,7 @@ from hermes.surfaces.dashboard.uvicorn_protocol import (
 )
 from hermes.surfaces.web.access import covers
 from hermes.surfaces.web.endpoint import CALLER, Endpoint, EndpointCall
+from hermes.text.translation import current_sentences
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -37,6 +39,7 @@ GONE = 4004
 RESTARTS = 1012  # come back
 NOT_YOURS = 4003
 _PAGE_INTERVAL_S = 0.03  # the page draws at most every 50 ms
+_REASONS = (b'"reason":', b'"detail":')
 _SILENCE = 15.0  # seconds after which a stream says that it still lives
 
 
@@ -109,7 +112,7 @@ class FeedRoutes:
             try:
                 async with aclosing(feed.batches()) as batches:
                     async for batch in batches:
-                        await self._send(socket, batch)
+                        await self._send_shown(socket, batch)
             except SessionNotFound as error:
                 log.debug("a feed was asked for in vain: %s", error)
                 feed.is_deleted = True
@@ -196,9 +199,23 @@ class FeedRoutes:
             )
         return greeting
 
+    async def _send_shown(self, socket: WebSocket, batch: list[FeedItem]) -> None:
+        """Sends what a person reads: reasons are in the language of the browser."""
+        if current_sentences() is not None:
+            batch = list(map(_shown, batch))
+        await self._send(socket, batch)
+
     async def _send(self, socket: WebSocket, batch: list[FeedItem]) -> None:
         for frame in self._frames.of(batch):
             await send_json(socket, frame)
+
+
+def _shown(item: FeedItem) -> FeedItem:
+    if not any(name in item.data for name in _REASONS):
+        return item
+    event = msgspec.json.decode(item.data)
+    shown = shown_event(event)
+    return item if shown is event else item._replace(data=msgspec.json.encode(shown))
 
 
 async def _live(inbox: Inbox, pattern: str) -> AsyncIterator[list[FeedItem]]:

@@ -28,7 +28,7 @@ from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.routes.commands import run_command
 from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
 from hermes.surfaces.web.errors import Refusal
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -50,6 +50,9 @@ class JobInstant(msgspec.Struct, frozen=True):
     delivery: Annotated[
         str, Meta(description="Where the result went, `waiting`, or why it did not go.")
     ]
+    not_delivered: Annotated[
+        str, Meta(description="Why the result did not go, for a person.")
+    ] = ""
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -279,10 +282,15 @@ def _row(one: ListedJob, waiting: WaitingWork | None) -> JobRow:
             "jitter": length(job.jitter) if job.jitter else "",
             "tools": ", ".join(job.toolsets),
             "waiting": waiting,
+            "paused": shown_reason(job.paused),
         },
         JobRow,
     )
 
 
 def _run(one: Instant) -> JobInstant:
-    return msgspec.convert(one, JobInstant, from_attributes=True)
+    run = msgspec.convert(one, JobInstant, from_attributes=True)
+    delivery = shown_reason(one.delivery) if one.delivery.startswith("not ") else ""
+    return msgspec.structs.replace(
+        run, reason=shown_reason(one.reason), not_delivered=delivery
+    )

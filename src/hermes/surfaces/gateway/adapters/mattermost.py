@@ -44,6 +44,9 @@ from hermes.surfaces.gateway.connection import redacted_logger
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
 from hermes.surfaces.gateway.questions import QuestionReactions
 from hermes.surfaces.gateway.rest_client import FailedCall, RestClient
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 log = logging.getLogger("hermes.gateway")
 
@@ -56,7 +59,10 @@ _MAX_REMEMBERED = 1000
 _CHAT_KINDS: dict[str, ChatKind] = {"D": "direct", "G": "group"}
 _EVERYBODY = re.compile(r"@(?=(?:all|channel|here)\b)", re.IGNORECASE)
 _ZERO_WIDTH_SPACE = "\u200b"
-_TOKEN_HINT = "Make one under Integrations, Bot Accounts; then: hermes config set MATTERMOST_TOKEN"  # noqa: S105
+_TOKEN_HINT = t.logged(
+    "Make one under Integrations, Bot Accounts; then: {command}",
+    command="hermes config set MATTERMOST_TOKEN",
+)
 
 
 class MattermostFile(msgspec.Struct, frozen=True):
@@ -168,9 +174,15 @@ class MattermostAdapter(ChatAdapter):
                     await self._receive(inlet, await self._inbound(event))
         except (WebSocketException, OSError, TimeoutError) as error:
             raise Unreachable(
-                f"the connection to Mattermost was lost ({type(error).__name__})"
+                t.logged(
+                    "the connection to {platform} was lost ({reason})",
+                    platform="Mattermost",
+                    reason=type(error).__name__,
+                )
             ) from None
-        raise Unreachable("Mattermost ended the connection")
+        raise Unreachable(
+            t.logged("{platform} ended the connection", platform="Mattermost")
+        )
 
     @override
     async def close(self) -> None:
@@ -239,7 +251,10 @@ class MattermostAdapter(ChatAdapter):
                     return
                 if event.status == "FAIL":
                     break
-        raise Unauthorized("Mattermost rejected the bot's token.", hint=_TOKEN_HINT)
+        raise Unauthorized(
+            t.logged("{platform} rejected the token.", platform="Mattermost"),
+            hint=_TOKEN_HINT,
+        )
 
     async def _catch_up(self, inlet: Inlet) -> None:
         """Reads what was said while nobody listened, in every channel of the bot."""
@@ -370,7 +385,10 @@ def _message(out: Outbound) -> str:
 
 def _explain(failed: FailedCall) -> AdapterError | None:
     if failed.status == 401:
-        return Unauthorized("Mattermost rejected the bot's token.", hint=_TOKEN_HINT)
+        return Unauthorized(
+            t.logged("{platform} rejected the token.", platform="Mattermost"),
+            hint=_TOKEN_HINT,
+        )
     if failed.status == 429 and "retry-after" not in failed.headers:
         reset = failed.headers.get("x-ratelimit-reset", "")
         return TooFast(float(reset)) if reset.isdecimal() else None

@@ -176,12 +176,18 @@ class NtfyAdapter(ChatAdapter):
             try:
                 await self._stream(inlet)
             except TransportFailure as failure:
-                why = f"the connection to ntfy was lost ({failure.phase})"
+                why = t.logged(
+                    "the connection to {platform} was lost ({reason})",
+                    platform="ntfy",
+                    reason=failure.phase,
+                )
                 if not self._is_connected or time() - began < _MIN_STREAM_S:
                     raise Unreachable(why) from None
                 continue
             if time() - began < _MIN_STREAM_S:
-                raise Unreachable("ntfy ended the connection")
+                raise Unreachable(
+                    t.logged("{platform} ended the connection", platform="ntfy")
+                )
 
     @override
     async def close(self) -> None:
@@ -200,7 +206,9 @@ class NtfyAdapter(ChatAdapter):
     @override
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         if _origin(attachment.ref) != _origin(self._url):
-            raise DeliveryRefused("It is on another server, not on ntfy's.")
+            raise DeliveryRefused(
+                t.logged("It is on another server, not on the platform's.")
+            )
         return await files.download(self._http, attachment.ref, most)
 
     def _message(self, chat: Chat, out: Outbound) -> dict[str, Any]:
@@ -255,11 +263,19 @@ class NtfyAdapter(ChatAdapter):
                 if reply.status != 200:
                     raise _failure(reply, answer, topic)
         except TransportFailure as failure:
-            raise Unreachable(f"ntfy did not answer ({failure.phase})") from None
+            raise Unreachable(
+                t.logged(
+                    "{platform} did not answer ({reason})",
+                    platform="ntfy",
+                    reason=failure.phase,
+                )
+            ) from None
         try:
             return msgspec.json.decode(answer, type=NtfyEvent).id
         except msgspec.MsgspecError:
-            raise Unreachable("the answer is not one of an ntfy server") from None
+            raise Unreachable(
+                t.logged("the answer is not one of {platform}", platform="ntfy")
+            ) from None
 
     async def _is_protected(self) -> bool:
         """Whether the server refuses writers without a token.
@@ -276,7 +292,13 @@ class NtfyAdapter(ChatAdapter):
                 await reply.read_error()
                 return reply.status in {401, 403}
         except TransportFailure as failure:
-            raise Unreachable(f"ntfy did not answer ({failure.phase})") from None
+            raise Unreachable(
+                t.logged(
+                    "{platform} did not answer ({reason})",
+                    platform="ntfy",
+                    reason=failure.phase,
+                )
+            ) from None
 
     async def _stream(self, inlet: Inlet) -> None:
         """Receives until the stream ends."""
@@ -307,8 +329,9 @@ class NtfyAdapter(ChatAdapter):
         name = f"{urlsplit(self._url).netloc}/{self._settings.topic}"
         if self._is_verified:
             return name
-        why = "anyone can write to it" if self._auth else "there is no access token"
-        return f"{name}, only to send: {why}"
+        if self._auth:
+            return t.logged("{topic}, only to send: anyone can write to it", topic=name)
+        return t.logged("{topic}, only to send: there is no access token", topic=name)
 
     def _inbound(self, event: NtfyEvent) -> Inbound:
         topic = self._settings.topic
@@ -340,12 +363,14 @@ async def _events(reply: HttpReply) -> AsyncIterator[NtfyEvent]:
             except msgspec.MsgspecError:
                 continue
         if len(rest) > _MAX_LINE_BYTES:
-            raise Unreachable("ntfy sent a line without an end")
+            raise Unreachable(t.logged("ntfy sent a line without an end"))
 
 
 def _topic(name: str) -> str:
     if not _TOPIC.fullmatch(name):
-        raise DeliveryRefused(f"{name!r} can't be a topic of ntfy.")
+        raise DeliveryRefused(
+            t.logged("{name} can't be a topic of ntfy.", name=repr(name))
+        )
     return name
 
 
@@ -364,9 +389,15 @@ def _origin(address: str) -> tuple[str, str]:
 
 def _connect_failure(reply: HttpReply, answer: bytes, topic: str) -> AdapterError:
     if reply.status in {401, 403}:
-        hint = "Make one with `ntfy token add`, then: hermes config set NTFY_TOKEN"
+        hint = t.logged(
+            "Make one with `ntfy token add`, then: {command}",
+            command="hermes config set NTFY_TOKEN",
+        )
         return Unauthorized(
-            f"ntfy does not let this token read the topic {topic}.", hint=hint
+            t.logged(
+                "ntfy does not let this token read the topic {topic}.", topic=topic
+            ),
+            hint=hint,
         )
     found = _failure(reply, answer, topic)
     return Unreachable(found.message) if isinstance(found, DeliveryRefused) else found
@@ -379,12 +410,26 @@ def _failure(reply: HttpReply, answer: bytes, topic: str) -> AdapterError:
         wait = reply.headers.get("retry-after", "")
         return TooFast(float(wait) if wait.isdecimal() else _DEFAULT_RETRY_AFTER_S)
     if status == 401:
-        return Unauthorized("ntfy rejected the access token.")
+        return Unauthorized(t.logged("{platform} rejected the token.", platform="ntfy"))
     if status == 403:
-        return DeliveryRefused(f"ntfy does not let this token write to {topic}.")
+        return DeliveryRefused(
+            t.logged("ntfy does not let this token write to {topic}.", topic=topic)
+        )
     if status >= 500:
-        return Unreachable(f"ntfy failed: {why}")
-    return DeliveryRefused(f"ntfy refused it: {why}")
+        return Unreachable(
+            t.logged(
+                "the request to {platform} failed: {reason}",
+                platform="ntfy",
+                reason=why,
+            )
+        )
+    return DeliveryRefused(
+        t.logged(
+            "{platform} refused the request: {reason}",
+            platform="ntfy",
+            reason=why,
+        )
+    )
 
 
 def _reason(answer: bytes) -> str:

@@ -44,6 +44,9 @@ from hermes.surfaces.gateway.adapters.text_formats import styled_ranges
 from hermes.surfaces.gateway.missed_messages import StreamPosition
 from hermes.surfaces.gateway.questions import QuestionReactions
 from hermes.surfaces.gateway.rest_client import FailedCall, RestClient
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _GROUP = "group."
 """How the id of a group's chat begins; the rest is the group's id in the URL-safe alphabet."""
@@ -57,7 +60,10 @@ _MENTION = "\ufffc"
 _STYLES = {"b": "BOLD", "i": "ITALIC", "s": "STRIKETHROUGH", "pre": "MONOSPACE", "code": "MONOSPACE"}  # fmt: skip
 _USER_ERROR, _IO_ERROR, _UNTRUSTED_KEY, _RATE_LIMIT = -1, -3, -4, -5
 _INVALID_PARAMS = -32602
-_ACCOUNT_HINT = "Register it with signal-cli, then: hermes config set gateway.signal.account +4915112345678"
+_ACCOUNT_HINT = t.logged(
+    "Register it with signal-cli, then: {command}",
+    command="hermes config set gateway.signal.account +4915112345678",
+)
 
 
 class SignalAddress(msgspec.Struct, frozen=True, rename="camel"):
@@ -181,8 +187,16 @@ class SignalAdapter(ChatAdapter):
                             )
         except (TransportFailure, BrokenEvents) as failure:
             why = getattr(failure, "phase", "no events")
-            raise Unreachable(f"the connection to signal-cli was lost ({why})") from None  # fmt: skip
-        raise Unreachable("signal-cli ended the connection")
+            raise Unreachable(
+                t.logged(
+                    "the connection to {platform} was lost ({reason})",
+                    platform="signal-cli",
+                    reason=why,
+                )
+            ) from None
+        raise Unreachable(
+            t.logged("{platform} ended the connection", platform="signal-cli")
+        )
 
     @override
     async def close(self) -> None:
@@ -218,9 +232,11 @@ class SignalAdapter(ChatAdapter):
         try:
             data = base64.b64decode(answer["data"])
         except (KeyError, binascii.Error):
-            raise DeliveryRefused("signal-cli no longer has it.") from None
+            raise DeliveryRefused(t.logged("signal-cli no longer has it.")) from None
         if len(data) > most:
-            raise DeliveryRefused(f"It has more than {most:,} bytes.")
+            raise DeliveryRefused(
+                t.logged("It has more than {size} bytes.", size=f"{most:,}")
+            )
         return data
 
     async def _require_account(self) -> None:
@@ -232,7 +248,8 @@ class SignalAdapter(ChatAdapter):
         numbers = [one.get("number") for one in found]
         if numbers and self._account not in numbers:
             raise Unauthorized(
-                f"signal-cli has no account {self._account}.", hint=_ACCOUNT_HINT
+                t.logged("signal-cli has no account {account}.", account=self._account),
+                hint=_ACCOUNT_HINT,
             )
 
     async def _call(self, method: str, params: dict[str, Any]) -> Any:
@@ -244,7 +261,9 @@ class SignalAdapter(ChatAdapter):
         }
         answer = await self._api.call("POST", "/api/v1/rpc", request)
         if not isinstance(answer, dict):
-            raise Unreachable("the answer is not one of signal-cli")
+            raise Unreachable(
+                t.logged("the answer is not one of {platform}", platform="signal-cli")
+            )
         if error := answer.get("error"):
             raise _failure(error)
         return answer.get("result") or {}
@@ -390,17 +409,23 @@ def _require_delivery(answer: dict[str, Any]) -> None:
         waits = [one.get("retryAfterSeconds") or 0 for one in results]
         raise TooFast(float(max(waits) or _DEFAULT_RETRY_AFTER_S))
     if "NETWORK_FAILURE" in kinds:
-        raise Unreachable("signal-cli could not reach Signal")
+        raise Unreachable(t.logged("signal-cli could not reach Signal"))
     if "IDENTITY_FAILURE" in kinds:
         raise DeliveryRefused(
-            "The person's safety number has changed; accept it with: signal-cli trust -a NUMBER"
+            t.logged(
+                "The person's safety number has changed; accept it with: {command}",
+                command="signal-cli trust -a NUMBER",
+            )
         )
-    raise DeliveryRefused("This person is no longer on Signal.")
+    raise DeliveryRefused(t.logged("This person is no longer on Signal."))
 
 
 def _failure(error: dict[str, Any]) -> AdapterError:
     """The error of a JSON-RPC call."""
-    code, why = error.get("code"), str(error.get("message") or "no reason given")
+    code, why = (
+        error.get("code"),
+        str(error.get("message") or t.logged("no reason given")),
+    )
     response = (error.get("data") or {}).get("response") or {}
     try:
         _require_delivery(response)
@@ -411,11 +436,25 @@ def _failure(error: dict[str, Any]) -> AdapterError:
     if code == _INVALID_PARAMS and "account" in why.lower():
         return Unauthorized(f"signal-cli: {why}.", hint=_ACCOUNT_HINT)
     if code in {_USER_ERROR, _UNTRUSTED_KEY, _INVALID_PARAMS, -32600, -32601}:
-        return DeliveryRefused(f"signal-cli refused it: {why}")
-    return Unreachable(f"signal-cli failed: {why}")
+        return DeliveryRefused(
+            t.logged(
+                "{platform} refused the request: {reason}",
+                platform="signal-cli",
+                reason=why,
+            )
+        )
+    return Unreachable(
+        t.logged(
+            "the request to {platform} failed: {reason}",
+            platform="signal-cli",
+            reason=why,
+        )
+    )
 
 
 def _explain(failed: FailedCall) -> AdapterError | None:
     if failed.status == 400:  # what the event stream says of an unknown account
-        return Unauthorized("signal-cli does not know the account.", hint=_ACCOUNT_HINT)
+        return Unauthorized(
+            t.logged("signal-cli does not know the account."), hint=_ACCOUNT_HINT
+        )
     return None

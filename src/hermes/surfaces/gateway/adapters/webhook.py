@@ -46,6 +46,9 @@ from hermes.surfaces.gateway.listener import HttpListener
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
 from hermes.surfaces.web.errors import json_response
 from hermes.surfaces.web.request_json import InvalidRequest, read_json
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _PATH = "/webhook"
 _MAX_WEBHOOK_BODY_BYTES = 1_000_000
@@ -76,8 +79,8 @@ def build(deps: AdapterDeps) -> "WebhookAdapter":
     secret = deps.secrets.require(_SECRET)
     if len(secret) < MIN_WEBHOOK_SECRET_CHARACTERS:
         raise DeliveryRefused(
-            f"{_SECRET} is too short to be a secret.",
-            hint="Make one with: openssl rand -hex 32",
+            t.logged("{variable} is too short to be a secret.", variable=_SECRET),
+            hint=t.logged("Make one with: {command}", command="openssl rand -hex 32"),
         )
     return WebhookAdapter(secret, deps.app.settings.gateway.webhook, deps.listener)
 
@@ -169,12 +172,18 @@ class WebhookAdapter(ChatAdapter):
             )
         except httpx2.HTTPError as error:
             raise Unreachable(
-                f"the callback did not answer ({type(error).__name__})"
+                t.logged(
+                    "the callback did not answer ({error})", error=type(error).__name__
+                )
             ) from None
         if answered.status_code >= 500 or answered.status_code in {408, 425, 429}:
-            raise Unreachable(f"the callback answered {answered.status_code}")
+            raise Unreachable(
+                t.logged("the callback answered {status}", status=answered.status_code)
+            )
         if answered.status_code >= 400:
-            raise DeliveryRefused(f"the callback refused ({answered.status_code})")
+            raise DeliveryRefused(
+                t.logged("the callback refused ({status})", status=answered.status_code)
+            )
 
     async def _serve(self, call: EndpointCall) -> Response:
         """Answers a request. Only whoever has signed it learns what is wrong with it."""

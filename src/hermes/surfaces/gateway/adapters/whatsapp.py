@@ -96,13 +96,16 @@ _TEXTS = frozenset(
 )
 """Texts, like everything that begins with `text/`."""
 _MAX_IMAGE_BYTES, _MAX_PLAYED_BYTES = 5_000_000, 16_000_000
-_TOKEN_HINT = "Make a permanent one for a system user at business.facebook.com; then: hermes config set WHATSAPP_TOKEN"  # noqa: S105
+_TOKEN_HINT = t.logged(
+    "Make a permanent one for a system user at business.facebook.com; then: {command}",
+    command="hermes config set WHATSAPP_TOKEN",
+)
 _CLOSED_WINDOW_CODES = frozenset((131047, 470))
 _TOKEN_CODES = frozenset((0, 190))
 _RATE_CODES = {4: 60.0, 80007: 60.0, 130429: 5.0, 131048: 60.0, 131056: 6.0}
 """Limits, with how long to wait."""
 _TEMPORARY_CODES = frozenset((1, 2, 131000, 131016, 133004))
-_CLOSED_WINDOW = (
+_CLOSED_WINDOW = t.logged(
     "WhatsApp delivers a message only within 24 hours of the person's last one, and that time is over."
     " It can be sent once they have written to Hermes again."
 )
@@ -217,7 +220,9 @@ class WhatsAppAdapter(ChatAdapter):
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         about = await self._api.call("GET", f"/{attachment.ref}")
         if int(about.get("file_size") or 0) > most:
-            raise DeliveryRefused(f"It has more than {most:,} bytes.")
+            raise DeliveryRefused(
+                t.logged("It has more than {size} bytes.", size=f"{most:,}")
+            )
         return await self._api.download(str(about["url"]), most, _MEDIA_HOSTS)
 
     # --- sending
@@ -252,7 +257,11 @@ class WhatsAppAdapter(ChatAdapter):
         if media_type.startswith("text/") or media_type in _TEXTS:
             media_type = "text/plain"
         if media_type not in _SENDABLE_TYPES:
-            why = f"{file.name} can't be sent: WhatsApp does not accept this kind of file ({media_type})."
+            why = t(
+                "{name} can't be sent: WhatsApp does not accept this kind of file ({kind}).",
+                name=file.name,
+                kind=media_type,
+            )
             return {"type": "text", "text": {"body": why}}
         file = msgspec.structs.replace(file, media_type=media_type)
         fields = {"messaging_product": "whatsapp", "type": media_type}
@@ -311,8 +320,14 @@ class WhatsAppAdapter(ChatAdapter):
         error = None
         if state == "failed":
             details = (status.get("errors") or [{}])[0]
-            why = _reason({"error": details}) or "no reason given"
-            error = _explain(details) or DeliveryRefused(f"WhatsApp refused it: {why}")
+            why = _reason({"error": details}) or t.logged("no reason given")
+            error = _explain(details) or DeliveryRefused(
+                t.logged(
+                    "{platform} refused the request: {reason}",
+                    platform="WhatsApp",
+                    reason=why,
+                )
+            )
             log.warning("whatsapp: a message was not delivered: %s", error.message)
         async with self._reported:
             self._reports[message] = error
@@ -442,7 +457,10 @@ def _explain(
     if code in _CLOSED_WINDOW_CODES:
         return DeliveryRefused(_CLOSED_WINDOW)
     if code in _TOKEN_CODES:
-        return Unauthorized("WhatsApp rejected the access token.", hint=_TOKEN_HINT)
+        return Unauthorized(
+            t.logged("{platform} rejected the token.", platform="WhatsApp"),
+            hint=_TOKEN_HINT,
+        )
     if code in _RATE_CODES:
         asked = failed.headers.get("retry-after", "") if failed else ""
         return TooFast(float(asked) if asked.isdecimal() else _RATE_CODES[code])
@@ -450,6 +468,8 @@ def _explain(
         return Unreachable(f"WhatsApp failed: {why}")
     if code == 131030:
         return DeliveryRefused(
-            "WhatsApp lets a test number write only to people on its list of recipients; add this one in the app dashboard."
+            t.logged(
+                "WhatsApp lets a test number write only to people on its list of recipients; add this one in the app dashboard."
+            )
         )
     return None

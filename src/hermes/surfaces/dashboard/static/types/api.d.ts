@@ -466,6 +466,8 @@ export interface CardCreated {
 export interface CardDetails {
   card: Card;
   why: string;
+  asks: boolean;
+  is_held: boolean;
   parents: (ListedCard)[];
   children: (ListedCard)[];
   comments: (CardComment)[];
@@ -1376,6 +1378,8 @@ export interface JobInstant {
   ended: number;
   /** Where the result went, `waiting`, or why it did not go. */
   delivery: string;
+  /** Why the result did not go, for a person. */
+  not_delivered: string;
 }
 
 /** `watched`: whether a process runs due jobs. `zone` and `folder`: the defaults of jobs that name none. */
@@ -1804,6 +1808,8 @@ export interface ListedCard {
   session: string;
   since: number;
   cost_usd: number;
+  asks: boolean;
+  is_held: boolean;
 }
 
 /** A process on a machine. */

@@ -40,6 +40,9 @@ from hermes.surfaces.gateway.adapters.text_formats import discord_markdown
 from hermes.surfaces.gateway.connection import redacted_logger, watch
 from hermes.surfaces.gateway.files import download
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _DISCORD_CALL_TIMEOUT_S = 60.0
 """Within it, the library waits and tries again by itself."""
@@ -47,11 +50,15 @@ _MAX_TEXT_CHARACTERS = 2000
 _MAX_LABEL_CHARACTERS = 80
 _MAX_ROWS = 5
 """Rows of buttons in a message, and buttons in a row."""
+_NO_REASON = t.logged("no reason given")
 _CLOSE_CODE_BAD_TOKEN = 4004
 _DEFAULT_RETRY_AFTER_S = 5
-_BAD_TOKEN = "Discord rejected the bot's token."  # noqa: S105
-_TOKEN_HINT = "Discord's developer portal, Bot, Reset Token; then: hermes config set DISCORD_BOT_TOKEN"  # noqa: S105
-_INTENT_HINT = (
+_BAD_TOKEN = t.logged("{platform} rejected the token.", platform="Discord")
+_TOKEN_HINT = t.logged(
+    "Discord's developer portal, Bot, Reset Token; then: {command}",
+    command="hermes config set DISCORD_BOT_TOKEN",
+)
+_INTENT_HINT = t.logged(
     "In Discord's developer portal, under Bot, switch on Message Content Intent."
 )
 
@@ -178,7 +185,9 @@ class DiscordAdapter(ChatAdapter):
             or connection.is_closed()
             or connection.application_id is None
         ):
-            raise Unreachable("Discord is not connected yet")
+            raise Unreachable(
+                t.logged("{platform} is not connected yet", platform="Discord")
+            )
         return connection
 
     def _channel(self, chat: Chat) -> discord.PartialMessageable:
@@ -194,7 +203,7 @@ def _adapter_errors() -> Iterator[None]:
         raise Unauthorized(_BAD_TOKEN, hint=_TOKEN_HINT) from None
     except discord.PrivilegedIntentsRequired:
         raise Unauthorized(
-            "Discord does not let this bot read messages.", hint=_INTENT_HINT
+            t.logged("Discord does not let this bot read messages."), hint=_INTENT_HINT
         ) from None
     except discord.RateLimited as error:
         raise TooFast(error.retry_after) from None
@@ -203,10 +212,16 @@ def _adapter_errors() -> Iterator[None]:
     except discord.ConnectionClosed as error:
         if error.code == _CLOSE_CODE_BAD_TOKEN:
             raise Unauthorized(_BAD_TOKEN, hint=_TOKEN_HINT) from None
-        raise Unreachable(f"Discord closed the connection ({error.code})") from None
+        raise Unreachable(
+            t.logged(
+                "the connection to {platform} was lost ({reason})",
+                platform="Discord",
+                reason=error.code,
+            )
+        ) from None
     except ValueError as error:
         raise DeliveryRefused(
-            f"Discord has no such chat or message ({error})"
+            t.logged("Discord has no such chat or message ({error})", error=error)
         ) from None
     except (
         aiohttp.ClientError,
@@ -215,7 +230,11 @@ def _adapter_errors() -> Iterator[None]:
         RuntimeError,  # what the library raises for a client that was closed
     ) as error:
         raise Unreachable(
-            f"the request to Discord failed ({type(error).__name__})"
+            t.logged(
+                "the request to {platform} failed: {reason}",
+                platform="Discord",
+                reason=type(error).__name__,
+            )
         ) from None
 
 
@@ -224,10 +243,14 @@ def _failure(error: discord.HTTPException) -> Exception:
         retry_after = error.response.headers.get("Retry-After")
         return TooFast(float(retry_after or _DEFAULT_RETRY_AFTER_S))
     if error.status == 401 or error.status >= 500:
-        return Unreachable(f"Discord failed: {error.status} {error.text}".rstrip())
-    return DeliveryRefused(
-        f"{error.text or 'no reason given'} ({error.status}/{error.code})"
-    )
+        return Unreachable(
+            t.logged(
+                "the request to {platform} failed: {reason}",
+                platform="Discord",
+                reason=f"{error.status} {error.text}".rstrip(),
+            )
+        )
+    return DeliveryRefused(f"{error.text or _NO_REASON} ({error.status}/{error.code})")
 
 
 def _text(out: Outbound) -> str:

@@ -59,8 +59,11 @@ _IDLE_STEP_S = 5.0
 """How long a download can have to wait for the connection."""
 _MAX_MAIL_BYTES = 30_000_000
 _NEW_MAIL = re.compile(rb"\b(EXISTS|RECENT)\b")
-_PASSWORD_HINT = "Store the right one with: hermes config set EMAIL_PASSWORD. Many providers want an app password."  # noqa: S105
-_WRONG_PASSWORD = "The mail server rejects the password."  # noqa: S105
+_PASSWORD_HINT = t.logged(
+    "Store the right one with: {command}. Many providers want an app password.",
+    command="hermes config set EMAIL_PASSWORD",
+)
+_WRONG_PASSWORD = t.logged("The mail server rejects the password.")
 
 
 def build(deps: AdapterDeps) -> "MailAdapter":
@@ -69,13 +72,15 @@ def build(deps: AdapterDeps) -> "MailAdapter":
     for name in ("address", "imap_host", "smtp_host", "trusted_authserv"):
         if not getattr(settings, name):
             raise SettingsError(
-                f"gateway.email.{name} is not set.",
-                hint="See docs/guide/gateway.md, E-mail.",
+                t.later("{setting} is not set.", setting=f"gateway.email.{name}"),
+                hint=t.later("See docs/guide/gateway.md, E-mail."),
             )
     if exposes_password(settings):
         raise SettingsError(
-            "gateway.email.security is `none`, but the server is on another machine: others could read the password.",
-            hint="Set it to tls.",
+            t.later(
+                "gateway.email.security is `none`, but the server is on another machine: others could read the password."
+            ),
+            hint=t.later("Set it to tls."),
         )
     return MailAdapter(settings, deps.secrets.require("EMAIL_PASSWORD"))
 
@@ -138,7 +143,7 @@ class MailAdapter(ChatAdapter):
         if int(number) < len(parts):
             data = parts[int(number)].get_payload(decode=True)
         if not isinstance(data, bytes) or len(data) > most:
-            raise DeliveryRefused("It is gone or too large.")
+            raise DeliveryRefused(t.logged("It is gone or too large."))
         return data
 
     def _compose(self, chat: Chat, out: Outbound) -> EmailMessage:
@@ -174,10 +179,12 @@ class MailAdapter(ChatAdapter):
                 default=0,
             )
             kind = DeliveryRefused if code >= 500 else Unreachable
-            raise kind(f"the mail server refused ({code})") from error
+            raise kind(
+                t.logged("the mail server refused ({code})", code=code)
+            ) from error
         except (smtplib.SMTPException, OSError) as error:
             raise Unreachable(
-                f"mail can't be sent now ({type(error).__name__})"
+                t.logged("mail can't be sent now ({error})", error=type(error).__name__)
             ) from error
 
     def _open(self) -> imaplib.IMAP4:
@@ -186,7 +193,9 @@ class MailAdapter(ChatAdapter):
         except WrongMailPassword as error:
             raise Unauthorized(_WRONG_PASSWORD, hint=_PASSWORD_HINT) from error
         except (OSError, imaplib.IMAP4.error) as error:
-            raise Unreachable(f"the mailbox can't be reached: {error}") from error
+            raise Unreachable(
+                t.logged("the mailbox can't be reached: {error}", error=error)
+            ) from error
         box.select("INBOX")
         return box
 
@@ -270,10 +279,12 @@ class MailAdapter(ChatAdapter):
 
     def _uid(self, command: str, *arguments: str) -> list[Any]:
         if self._mailbox is None:
-            raise Unreachable("the mailbox is closed")
+            raise Unreachable(t.logged("the mailbox is closed"))
         kind, data = self._mailbox.uid(command, *arguments)
         if kind != "OK":
-            raise Unreachable(f"the mailbox refused {command}")
+            raise Unreachable(
+                t.logged("the mailbox refused {command}", command=command)
+            )
         return [one for one in data if one is not None] or [b""]
 
     async def _wait_for_mail(self) -> None:

@@ -82,8 +82,9 @@ _LIBRARY_ERRORS = (
     nio.OlmTrustError,
 )
 _TOKEN_ERRORS = frozenset(("M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIVATED"))
-_TOKEN_HINT = (
-    "Log in once as the bot to get one, then: hermes config set MATRIX_ACCESS_TOKEN"  # noqa: S105
+_TOKEN_HINT = t.logged(
+    "Log in once as the bot to get one, then: {command}",
+    command="hermes config set MATRIX_ACCESS_TOKEN",
 )
 _UNREADABLE = to_translate(
     "I could not decrypt this message. Your app has not shared its key with this device of mine;"
@@ -220,13 +221,13 @@ class MatrixAdapter(ChatAdapter):
                 decrypt_attachment, data, file.key, file.hash, file.iv
             )
         except nio.EncryptionError:
-            raise DeliveryRefused("It can't be decrypted.") from None
+            raise DeliveryRefused(t.logged("It can't be decrypted.")) from None
 
     async def _download(self, address: str, most: int) -> bytes:
         """A file of the homeserver; the library would read one of any size."""
         place = _MEDIA.fullmatch(address)
         if place is None:  # our token goes with the request
-            raise DeliveryRefused("It has no address of a file on Matrix.")
+            raise DeliveryRefused(t.logged("It has no address of a file on Matrix."))
         url = f"{self._client.homeserver}{_DOWNLOADS}/{place[1]}"
         headers = {"Authorization": f"Bearer {self._token}"}
         data = bytearray()
@@ -234,12 +235,17 @@ class MatrixAdapter(ChatAdapter):
             async with self._client.client_session.get(url, headers=headers) as answer:
                 if answer.status != 200:
                     raise DeliveryRefused(
-                        f"The homeserver refused the download ({answer.status})."
+                        t.logged(
+                            "The platform refused the download ({status}).",
+                            status=answer.status,
+                        )
                     )
                 async for piece in answer.content.iter_any():
                     data += piece
                     if len(data) > most:
-                        raise DeliveryRefused(f"It has more than {most:,} bytes.")
+                        raise DeliveryRefused(
+                            t.logged("It has more than {size} bytes.", size=f"{most:,}")
+                        )
         return bytes(data)
 
     # --- the account
@@ -293,11 +299,11 @@ class MatrixAdapter(ChatAdapter):
         client = self._client
         if client.olm is None and room in client.rooms and client.rooms[room].encrypted:
             raise DeliveryRefused(
-                "the room is encrypted, and this device can't encrypt"
+                t.logged("the room is encrypted, and this device can't encrypt")
             )
         if client.olm is not None and room not in client.rooms:
             await _called(client.join(room))
-            raise Unreachable("the room is not known yet")
+            raise Unreachable(t.logged("the room is not known yet"))
         return await self._send_event(room, content, key)
 
     async def _send_event(self, room: str, content: dict[str, Any], key: str) -> str:
@@ -455,10 +461,20 @@ def _adapter_errors() -> Iterator[None]:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise Unreachable(
-            f"the request to the homeserver failed ({type(error).__name__})"
+            t.logged(
+                "the request to {platform} failed: {reason}",
+                platform="Matrix",
+                reason=type(error).__name__,
+            )
         ) from None
     except _LIBRARY_ERRORS as error:
-        raise Unreachable(f"matrix-nio could not send: {error}") from None
+        raise Unreachable(
+            t.logged(
+                "the request to {platform} failed: {reason}",
+                platform="Matrix",
+                reason=error,
+            )
+        ) from None
 
 
 def _failure(answer: nio.ErrorResponse) -> AdapterError:
@@ -468,8 +484,21 @@ def _failure(answer: nio.ErrorResponse) -> AdapterError:
         return TooFast((answer.retry_after_ms or _DEFAULT_RETRY_AFTER_MS) / 1000)
     if code in _TOKEN_ERRORS:
         return Unauthorized(
-            "The homeserver rejected the access token.", hint=_TOKEN_HINT
+            t.logged("{platform} rejected the token.", platform="Matrix"),
+            hint=_TOKEN_HINT,
         )
     if not code or status >= 500:
-        return Unreachable(f"the homeserver failed: {answer.message or status}")
-    return DeliveryRefused(f"the homeserver refused it: {answer.message} ({code})")
+        return Unreachable(
+            t.logged(
+                "the request to {platform} failed: {reason}",
+                platform="Matrix",
+                reason=answer.message or status,
+            )
+        )
+    return DeliveryRefused(
+        t.logged(
+            "{platform} refused the request: {reason}",
+            platform="Matrix",
+            reason=f"{answer.message} ({code})",
+        )
+    )

@@ -36,6 +36,9 @@ from hermes.surfaces.gateway.connection import redacted_logger
 from hermes.surfaces.gateway.files import download
 from hermes.surfaces.gateway.message_split import split
 from hermes.surfaces.gateway.missed_messages import PlatformMemory
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _WEB_API_TIMEOUT_S = 30
 _MAX_SECTION_CHARACTERS = 2800
@@ -54,7 +57,10 @@ _TEMPORARY_ERRORS = frozenset(
         "team_added_to_org",
     )
 )
-_TOKEN_HINT = "Take both from api.slack.com/apps; then: hermes config set SLACK_BOT_TOKEN, hermes config set SLACK_APP_TOKEN"  # noqa: S105
+_TOKEN_HINT = t.logged(
+    "Take both from api.slack.com/apps; then: {command}",
+    command="hermes config set SLACK_BOT_TOKEN, hermes config set SLACK_APP_TOKEN",
+)
 
 
 def build(deps: AdapterDeps) -> "SlackAdapter":
@@ -159,13 +165,18 @@ class SlackAdapter(ChatAdapter):
     @override
     async def fetch(self, attachment: Attachment, most: int) -> bytes:
         if not self._is_on_slack(attachment.ref):
-            raise DeliveryRefused("It is stored outside Slack.")
+            raise DeliveryRefused(
+                t.logged("It is on another server, not on the platform's.")
+            )
         headers = {"Authorization": f"Bearer {self._token}"}
         data = await download(self._http, attachment.ref, most, headers)
         is_page = data[:15].lower().startswith(b"<!doctype html")
         if is_page and attachment.media_type != "text/html":
             raise DeliveryRefused(
-                "Slack refused the download: the app lacks the scope files:read."
+                t.logged(
+                    "the app lacks the scope {scope}: add it and install the app again",
+                    scope="files:read",
+                )
             )
         return data
 
@@ -191,7 +202,11 @@ def _adapter_errors(*, connecting: bool = False) -> Iterator[None]:
         RuntimeError,  # what the library raises for a session that was closed
     ) as error:
         raise Unreachable(
-            f"the request to Slack failed ({type(error).__name__})"
+            t.logged(
+                "the request to {platform} failed: {reason}",
+                platform="Slack",
+                reason=type(error).__name__,
+            )
         ) from None
 
 
@@ -204,14 +219,32 @@ def _failure(error: SlackApiError, *, connecting: bool) -> Exception:
         retry_after = getattr(response, "headers", {}).get("Retry-After")
         return TooFast(float(retry_after or _DEFAULT_RETRY_AFTER_S))
     if code == "missing_scope":
-        why = f"the app lacks the scope {data.get('needed', '?')}: add it and install the app again"
+        why = t.logged(
+            "the app lacks the scope {scope}: add it and install the app again",
+            scope=data.get("needed", "?"),
+        )
         if connecting:
-            return Unauthorized(f"Slack refused: {why}.")
+            return Unauthorized(
+                t.logged(
+                    "{platform} refused the request: {reason}",
+                    platform="Slack",
+                    reason=why,
+                )
+            )
         return DeliveryRefused(why)
     if connecting and code in _TOKEN_ERRORS:
-        return Unauthorized("Slack rejected the app's tokens.", hint=_TOKEN_HINT)
+        return Unauthorized(
+            t.logged("{platform} rejected the token.", platform="Slack"),
+            hint=_TOKEN_HINT,
+        )
     if connecting or _is_temporary(code, status):
-        return Unreachable(f"Slack failed: {code or status}")
+        return Unreachable(
+            t.logged(
+                "the request to {platform} failed: {reason}",
+                platform="Slack",
+                reason=code or status,
+            )
+        )
     return DeliveryRefused(code)
 
 

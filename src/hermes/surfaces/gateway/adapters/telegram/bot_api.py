@@ -19,6 +19,9 @@ from hermes.surfaces.gateway.adapter import (
     Unreachable,
 )
 from hermes.surfaces.gateway.rest_client import multipart_form
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _MAX_CONCURRENT_CALLS = 16
 """So few that their connections can be kept open."""
@@ -99,11 +102,19 @@ class BotApi:
                 answer = msgspec.json.decode(await reply.read_all(_MAX_RESPONSE_BYTES))
         except TransportFailure as failure:
             raise Unreachable(
-                f"the request to Telegram failed ({failure.phase})"
+                t.logged(
+                    "the request to {platform} failed: {reason}",
+                    platform="Telegram",
+                    reason=failure.phase,
+                )
             ) from None
         except msgspec.MsgspecError as error:
             raise Unreachable(
-                f"the request to Telegram failed ({type(error).__name__})"
+                t.logged(
+                    "the request to {platform} failed: {reason}",
+                    platform="Telegram",
+                    reason=type(error).__name__,
+                )
             ) from None
         if not isinstance(answer, dict):
             raise _failure({}, method)
@@ -114,15 +125,31 @@ class BotApi:
 
 def _failure(answer: dict[str, Any], method: str) -> Exception:
     code = int(answer.get("error_code") or 0)
-    why = str(answer.get("description") or "no reason given")
+    why = str(answer.get("description") or t.logged("no reason given"))
     if code == 429:
         parameters = answer.get("parameters") or {}
         return TooFast(float(parameters.get("retry_after") or _DEFAULT_RETRY_AFTER_S))
     if code in {401, 404} and method == "getMe":
-        hint = "Ask @BotFather for it, then: hermes config set TELEGRAM_BOT_TOKEN"
-        return Unauthorized("Telegram rejected the bot's token.", hint=hint)
+        hint = t.logged(
+            "Ask @BotFather for it, then: {command}",
+            command="hermes config set TELEGRAM_BOT_TOKEN",
+        )
+        return Unauthorized(
+            t.logged("{platform} rejected the token.", platform="Telegram"), hint=hint
+        )
     if code == 409:
-        return Unreachable(f"another program is receiving this bot's messages ({why})")
+        return Unreachable(
+            t.logged(
+                "another program is receiving this bot's messages ({reason})",
+                reason=why,
+            )
+        )
     if code == 401 or code >= 500 or not code:
-        return Unreachable(f"Telegram failed: {why}")
+        return Unreachable(
+            t.logged(
+                "the request to {platform} failed: {reason}",
+                platform="Telegram",
+                reason=why,
+            )
+        )
     return DeliveryRefused(why)

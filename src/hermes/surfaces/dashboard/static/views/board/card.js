@@ -7,7 +7,7 @@ import { duration, money } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
 import { t } from "../../app/translation.js";
 import { html, useEffect, useState } from "../../app/ui.js";
-import { ASKING, readable } from "./labels.js";
+import { whyOf } from "./labels.js";
 import { DRAGGED } from "./moving.js";
 
 /** Pixels from one card to the next; the style sheet says the same. */
@@ -21,7 +21,7 @@ const TICK_MS = 1000; // milliseconds
  * @param {{ card: ListedCard, titles: Map<string, string>, onMove: (card: ListedCard) => void }} props
  */
 export function BoardCard({ card, titles, onMove }) {
-  const why = readable(card.why, titles);
+  const why = whyOf(card, titles);
   const [dragged, setDragged] = useState(false);
   const movable = may("approve");
   /** @param {DragEvent} event */
@@ -64,7 +64,7 @@ export function BoardCard({ card, titles, onMove }) {
         }
         <p class="board-why" id=${`why-${card.id}`} title=${why}>${why}</p>
         ${
-          card.why === ASKING &&
+          card.asks &&
           card.session &&
           html`<a class="board-answer small" draggable=${false} href=${linkTo("chat", card.session)}>${t("Answer")}</a>`
         }

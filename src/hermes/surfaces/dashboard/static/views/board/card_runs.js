@@ -6,7 +6,7 @@ import { duration, money, tokens } from "../../app/parts/format.js";
 import { linkTo } from "../../app/router.js";
 import { t, withElements } from "../../app/translation.js";
 import { html } from "../../app/ui.js";
-import { OUTCOME_KIND, OUTCOMES } from "./labels.js";
+import { noted, OUTCOME_KIND, OUTCOMES } from "./labels.js";
 
 /** @param {{ runs: CardRunReport[] }} props */
 export function CardRuns({ runs }) {
@@ -22,7 +22,7 @@ export function CardRuns({ runs }) {
 /** @param {{ run: CardRunReport }} props */
 function Run({ run }) {
   const seconds = (run.ended || Date.now() / 1000) - run.started;
-  const words = run.summary || run.reason || run.note;
+  const words = run.summary || run.reason || noted(run.note);
   return html`
     <li class="board-run">
       <div class="row wrap">

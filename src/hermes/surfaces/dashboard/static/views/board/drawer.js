@@ -17,7 +17,7 @@ import { CardFields } from "./card_fields.js";
 import { CardPicker } from "./card_picker.js";
 import { CardRuns } from "./card_runs.js";
 import { Attachments, CardHistory, Comments } from "./card_talk.js";
-import { ASKING, readable, STATUS_KIND, TITLES } from "./labels.js";
+import { readable, STATUS_KIND, TITLES, whyOf } from "./labels.js";
 
 const USUAL = /** @type {const} */ ({
   status: "todo",
@@ -103,9 +103,8 @@ function inTitles({ message, hint }, details) {
 /** @param {{ details: CardDetails }} props */
 function State({ details }) {
   const { card } = details;
-  const why = readable(details.why, titlesAround(details));
-  const asking =
-    details.why === ASKING && details.runs.find((run) => run.outcome === "running")?.session;
+  const why = whyOf(details, titlesAround(details));
+  const asking = details.asks && details.runs.find((run) => run.outcome === "running")?.session;
   return html`
     <div class="board-drawer-state">
       <div class="row wrap">

@@ -67,18 +67,34 @@ export function titlesOf(board) {
   return new Map(board?.columns.flatMap(({ cards }) => cards.map((card) => [card.id, card.title])));
 }
 
-/** Why a running card waits that asked a person, as the server says it. */
-export const ASKING = "waits for your answer"; // not translated
+/** The note of a run that asked a person, as the log has it. */
+const ASKING = "waits for your answer"; // not translated
 
 /**
- * Why a card waits, with the titles of the cards it waits for, and without the words of a shell.
- * @param {string} why
+ * What the worker of a run said last.
+ * @param {string} note
+ */
+export function noted(note) {
+  return note === ASKING ? t("waits for your answer") : note;
+}
+
+/**
+ * Why a card waits, without the words of a shell.
+ * @param {{ why: string, is_held?: boolean }} card
  * @param {Map<string, string>} titles
  */
-export function readable(why, titles) {
-  if (why.startsWith("held;")) return t("held: move it to Ready when it should start");
-  if (why === ASKING) return t("waits for your answer");
-  const text = why.replace(/\bt_[0-9a-f]+\b/g, (id) =>
+export function whyOf(card, titles) {
+  if (card.is_held) return t("held: move it to Ready when it should start");
+  return readable(card.why, titles);
+}
+
+/**
+ * A text of the server with the titles of the cards that it names.
+ * @param {string} words
+ * @param {Map<string, string>} titles
+ */
+export function readable(words, titles) {
+  const text = words.replace(/\bt_[0-9a-f]+\b/g, (id) =>
     titles.has(id) ? `“${titles.get(id)}”` : id,
   );
   const need = /^needs_input: (.*)$/s.exec(text)?.[1];

@@ -78,8 +78,8 @@ export function placeOf(deliver) {
  */
 export function deliveryOf(run) {
   if (run.delivery === "waiting") return t("the result waits for a gateway to deliver it");
-  return !run.delivery || run.delivery.startsWith("not ")
-    ? run.delivery
+  return !run.delivery || run.not_delivered
+    ? run.not_delivered
     : t("sent to {place}", { place: placeOf(run.delivery) });
 }
 
