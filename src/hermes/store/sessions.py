@@ -176,6 +176,9 @@ class SurfaceUsage(msgspec.Struct, frozen=True):
     unpriced_calls: int
 
 
+_LISTED = "kind != 'child' AND surface != 'batch'"
+
+
 class SessionTable:
     """The sessions of one database."""
 
@@ -198,10 +201,35 @@ class SessionTable:
         bound = updated_before if updated_before is not None else float("inf")
         conditions, values = filed.condition() if filed else ("", ())
         where = (
-            f"WHERE updated < ? AND kind != 'child' AND surface != 'batch'{conditions} "
+            f"WHERE updated < ? AND {_LISTED}{conditions} "
             "ORDER BY updated DESC, id DESC LIMIT ?"
         )
         return self._select(where, (bound, *values, limit))
+
+    def page(
+        self,
+        *,
+        limit: int,
+        updated_before: float | None = None,
+        filed: "FiledAs | None" = None,
+    ) -> tuple[list[SessionInfo], bool]:
+        """Returns a page of `recent`, and whether there are more. The next page is what was updated before its last.
+
+        A page never ends between sessions of the same time, which the next one would leave out; so it may be longer.
+        """
+        found = self.recent(limit=limit + 1, updated_before=updated_before, filed=filed)
+        if len(found) <= limit:
+            return found, False
+        last, after = found[limit - 1 :]
+        if after.updated < last.updated:
+            return found[:limit], True
+        conditions, values = filed.condition() if filed else ("", ())
+        same = self._select(
+            f"WHERE updated = ? AND id < ? AND {_LISTED}{conditions} ORDER BY id DESC",
+            (last.updated, last.id, *values),
+        )
+        older = self.recent(limit=1, updated_before=last.updated, filed=filed)
+        return found[:limit] + same, bool(older)
 
     def titled(self, words: str, *, limit: int) -> list[SessionInfo]:
         """Returns sessions whose title or folder contains all words, most recently used first."""

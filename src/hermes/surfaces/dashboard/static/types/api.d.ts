@@ -1266,10 +1266,11 @@ export interface GoalWoken {
   reason: string;
 }
 
-/** What was said; `language` is empty where it is not known. */
+/** What was said; `language` is empty where it is not known. A message names the `recording` that it was said in. */
 export interface HeardText {
   text: string;
   language: string;
+  recording: string;
 }
 
 /** One change in the history. */
@@ -2030,6 +2031,8 @@ export interface MessageAccepted {
   images?: (ImageBody)[];
   /** Files to read: documents (PDF, Office, EPUB, e-mail) and text. */
   files?: (FileBody)[];
+  /** The recordings in which its words were said, as `POST /api/speech/transcriptions` names them. */
+  recordings?: (string)[];
   /** Another model from this turn on; empty for the model in the settings. */
   model?: string | null;
   /** The approval mode from this turn on; anything but 'ask' needs the scope 'approve'. */
@@ -2455,6 +2458,8 @@ export interface QuestionReply {
   text: string;
   /** The plan that was asked about, as the user changed it. */
   plan?: string;
+  /** The recordings in which it was said; they are kept in the session's media folder. */
+  recordings?: (string)[];
 }
 
 /** More of the model's thinking. */
@@ -3497,6 +3502,8 @@ export interface UserMessage {
   text: string;
   /** Pictures that came with it. */
   images: (Image)[];
+  /** Files of the recordings whose words are in the text. Models don't get them. */
+  recordings: (string)[];
   /** Wait for the running turn to end, or go into it. */
   delivery: "queue" | "steer";
   /** `hermes` for a message that Hermes itself sent to the model. */
@@ -3594,6 +3601,7 @@ export interface Answers {
   "GET /api/sessions/{id}/context": Filling;
   "GET /api/sessions/{id}/diff": Diff;
   "GET /api/sessions/{id}/pictures/{seq}/{number}": unknown;
+  "GET /api/sessions/{id}/recordings/{seq}/{number}": unknown;
   "GET /api/approvals": OpenQuestions;
   "POST /api/sessions/{id}/approvals/{call_id}": Counted;
   "POST /api/sessions/{id}/questions/{call_id}": Counted;
@@ -3918,6 +3926,7 @@ export interface Bodies {
 /** The route that an address belongs to. */
 export type RouteOf<A extends string> =
   A extends `/api/sessions/${string}/pictures/${string}/${string}` ? "/api/sessions/{id}/pictures/{seq}/{number}" :
+  A extends `/api/sessions/${string}/recordings/${string}/${string}` ? "/api/sessions/{id}/recordings/{seq}/{number}" :
   A extends `/api/kanban/cards/${string}/attachments` ? "/api/kanban/cards/{id}/attachments" :
   A extends `/api/sessions/${string}/written/download` ? "/api/sessions/{id}/written/download" :
   A extends `/api/sessions/${string}/approvals/${string}` ? "/api/sessions/{id}/approvals/{call_id}" :
