@@ -84,10 +84,16 @@ function WaitingList({ waiting }) {
   `;
 }
 
+/** @param {WaitingWork} one */
+function pathOf(one) {
+  if (one.kind === "job") return pathTo("schedules", one.id);
+  if (one.kind === "card") return pathTo("board", one.board, one.id);
+  return pathTo("chat", one.id);
+}
+
 /** @param {{ one: WaitingWork }} props */
 function WaitingItem({ one }) {
-  const paths = { job: () => pathTo("schedules", one.id), card: () => pathTo("board", one.board, one.id) };
-  const path = (paths[one.kind] ?? (() => pathTo("chat", one.id)))();
+  const path = pathOf(one);
   const time = html`<${Time} at=${one.seen} />`;
   return html`
     <li class="host-process">
