@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 t = translator(__name__)
 
+MAX_LISTED_TURNS = 200
+"""Turns whose files are listed: each takes a few calls of git."""
+
 
 class UndoReport(msgspec.Struct, frozen=True):
     """The result of an undo, redo or retry."""
@@ -51,6 +54,13 @@ class RewindPoint(msgspec.Struct, frozen=True):
     """The user's message that began it."""
     turns: int
     """How many turns an undo takes back to be before it."""
+
+
+class FileHistory(msgspec.Struct, frozen=True):
+    """A file that a session changed, and the turns that did, newest first."""
+
+    path: Path
+    turns: tuple[RewindPoint, ...]
 
 
 class Rewind:
@@ -167,6 +177,21 @@ class Rewind:
             return ()
         with _explained("Nothing was changed."):
             return shadow.changed(turn, helps=self._helps(session))
+
+    def changed_files(self, session: str) -> list[FileHistory]:
+        """The files that the last turns of this session changed, as far as they were saved; the newest change first."""
+        session = self._app.store.sessions.find(session).id
+        shadow = self._shadow(session)
+        if shadow is None:
+            return []
+        helps = self._helps(session)
+        found: dict[Path, list[RewindPoint]] = {}
+        with _explained("Nothing was changed."):
+            saved = [one for one in self.points(session) if shadow.has(one.turn)]
+            for point in saved[:MAX_LISTED_TURNS]:
+                for path in shadow.changed(point.turn, helps=helps):
+                    found.setdefault(path, []).append(point)
+        return [FileHistory(path, tuple(turns)) for path, turns in found.items()]
 
     def deletes(
         self, session: str, *, turns: int = 1, force: bool = False

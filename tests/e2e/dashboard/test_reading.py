@@ -388,6 +388,31 @@ async def test_what_a_turn_did_and_wrote_is_in_sight(
     await expect(frame.get_by_role("heading", name="Shop")).to_be_visible()
 
 
+async def test_the_files_of_a_whole_session_are_a_view(
+    page: Page, dashboard: Board
+) -> None:
+    dashboard.says(write("site/index.html", "<h1>Shop</h1>\n"), "Made.")
+    await say(page, "build it")
+    await page.get_by_role("button", name="Allow once").click()
+    await rests(page, 1)
+    dashboard.says(write("notes.md", "# Notes\n"), "Noted.")
+    await say(page, "take notes")
+    await page.get_by_role("button", name="Allow once").click()
+    await rests(page, 2)
+    await page.get_by_role("button", name="More").click()
+    await page.get_by_role("button", name="Session files").click()
+    view = page.get_by_role("dialog", name="Session files")
+    files = view.get_by_role("navigation", name="2 changed files")
+    await expect(view.get_by_role("heading", name="take notes")).to_be_visible()
+    await expect(view.locator(".diff")).to_contain_text("# Notes")
+    await files.get_by_role("button", name="index.html").click()
+    await expect(view.get_by_role("heading", name="build it")).to_be_visible()
+    await expect(view.locator(".diff")).to_contain_text("<h1>Shop</h1>")
+    assert await found_by_axe(page) == []
+    await view.get_by_role("button", name="Open index.html").click()
+    await expect(page.get_by_role("dialog", name="site/index.html")).to_be_visible()
+
+
 async def test_of_a_long_reply_only_what_is_near_is_drawn(
     page: Page, dashboard: Board
 ) -> None:

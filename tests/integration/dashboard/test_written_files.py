@@ -121,3 +121,26 @@ async def test_a_turn_of_another_session_opens_nothing(
     writer.turn("t1", {"a.txt": b"a"})
     assert (await writer.ask("theirs.txt", "theirs")).status_code == 404
     assert (await other.ask("theirs.txt", "theirs")).status_code == 200
+
+
+async def test_the_files_of_a_session_are_listed_with_their_turns(
+    writer: Writer, harness: Harness
+) -> None:
+    writer.turn("t1", {"a.txt": b"a", "d/b.txt": b"b"})
+    writer.turn("t2", {"a.txt": b"again"})
+    (writer.work / "d" / "b.txt").unlink()
+    address = f"/api/sessions/{writer.session}/changed"
+    listed = (await harness.ask("GET", address, scope="observe")).json()["files"]
+    assert [
+        (one["path"], one["is_there"], [turn["turn"] for turn in one["turns"]])
+        for one in listed
+    ] == [("a.txt", True, ["t2", "t1"]), ("d/b.txt", False, ["t1"])]
+    assert listed[0]["turns"][0]["text"] == "write"
+
+
+async def test_a_session_without_changes_has_no_files(
+    writer: Writer, harness: Harness
+) -> None:
+    address = f"/api/sessions/{writer.session}/changed"
+    listed = await harness.ask("GET", address, scope="observe")
+    assert listed.json() == {"files": []}

@@ -15,13 +15,13 @@ from hermes.errors import SettingsError
 from hermes.schema.boards import Board, Card
 from hermes.settings.boards import BoardSettings
 from hermes.settings.load import load
-from hermes.store.boards import BoardReader
+from hermes.store.boards import BoardReader, CardPlacement
 from hermes.text.translation import translator
 
 t = translator(__name__)
 
 DISPATCHER_ROLE = "kanban"
-"""The role that the process holds which runs cards."""
+"""The role that the process holds which runs cards; on several machines, what the names of their roles begin with."""
 ASKING = t.logged("waits for your answer")
 """The note of a run that asked a person."""
 _NO_DISPATCHER = t.logged("no dispatcher is running (hermes kanban run)")
@@ -29,6 +29,24 @@ _UNDECIDED = t.logged("needs a decision: specify or decompose it, or move it on"
 _UNREVIEWED = t.logged("waits for a person's review: complete it, or request changes")
 _NO_REASON = t.logged("no reason given")
 log = logging.getLogger("hermes.boards")
+
+
+def dispatcher_role(place: str) -> str:
+    """The role of the process that runs the cards of a machine."""
+    return f"{DISPATCHER_ROLE}/{place}" if place else DISPATCHER_ROLE
+
+
+def dispatcher_place(role: str) -> str:
+    """The machine whose cards the holder of a role runs."""
+    return role.removeprefix(DISPATCHER_ROLE).removeprefix("/")
+
+
+def place_of_card(card: Card | CardPlacement, boards: Mapping[str, Board]) -> str:
+    """The machine that has the folder of a card; empty if every machine may have it."""
+    if card.workspace:
+        return card.place
+    board = boards.get(card.board)
+    return board.place if board else ""
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +61,8 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     """Boards that have used their budget of the day, and how much."""
     dispatcher: str = ""
     """The process that runs cards; empty if none does."""
+    places: frozenset[str] | None = None
+    """The machines on which cards are run; None if that does not matter."""
     now: float
 
     @property
@@ -96,6 +116,13 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
             return t.logged("scheduled for {when}", when=when)
         if not self.dispatcher:
             return _NO_DISPATCHER
+        place = place_of_card(card, self.boards)
+        if place and self.places is not None and place not in self.places:
+            return t.logged(
+                "waits for {machine}, which has its folder: {state}",
+                machine=place,
+                state=t.logged("no dispatcher is running there"),
+            )
         return self._limit(card.board, agent) or t.logged("starts in a moment")
 
     def _limit(self, slug: str, agent: str) -> str:
@@ -136,7 +163,11 @@ def _why_todo(card: Card, open_parents: tuple[str, ...]) -> str:
 
 
 def read_state(
-    reader: BoardReader, settings: BoardSettings, now: float, dispatcher: str = ""
+    reader: BoardReader,
+    settings: BoardSettings,
+    now: float,
+    dispatcher: str = "",
+    places: frozenset[str] | None = None,
 ) -> QueueState:
     """Reads what decides about starts. Cheap: it looks at running cards and at boards."""
     runs = reader.open_runs()
@@ -149,6 +180,7 @@ def read_state(
         boards=boards,
         over_budget=_over_budget(reader, boards, now),
         dispatcher=dispatcher,
+        places=places,
         now=now,
     )
 

@@ -39,6 +39,7 @@ GONE = 4004
 RESTARTS = 1012  # come back
 NOT_YOURS = 4003
 _REASONS = (b'"reason":', b'"detail":')
+_PAGE_INTERVAL_S = 0.03  # the page draws at most every 50 ms
 _SILENCE = 15.0  # seconds after which a stream says that it still lives
 
 
@@ -104,6 +105,7 @@ class FeedRoutes:
             socket.path_params["id"],
             epoch=query.epoch,
             after=query.after,
+            interval_s=_PAGE_INTERVAL_S,
         )
 
         async def show() -> None:

@@ -30,6 +30,7 @@ t = translator(__name__)
 
 MAX_TEXT_BYTES = 1_000_000
 MAX_DOWNLOAD_BYTES = 64_000_000
+MAX_TITLE_CHARS = 200
 _SHOWN_PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _NOT_SERVED = to_translate("This session wrote no such file.")
 
@@ -51,6 +52,26 @@ class WrittenFile(msgspec.Struct, frozen=True):
     ] = False
 
 
+class ChangingTurn(msgspec.Struct, frozen=True):
+    turn: str
+    text: Annotated[str, Meta(description="The user's message that began it.")]
+
+
+class SessionFile(msgspec.Struct, frozen=True):
+    """A file in the session's folder that the session changed."""
+
+    path: str
+    is_there: Annotated[bool, Meta(description="Whether it exists now.")]
+    turns: Annotated[
+        tuple[ChangingTurn, ...],
+        Meta(description="The turns that changed it, newest first."),
+    ]
+
+
+class SessionFiles(msgspec.Struct, frozen=True):
+    files: tuple[SessionFile, ...]
+
+
 class WrittenFileRoutes:
     """Handlers over one dashboard."""
 
@@ -63,6 +84,13 @@ class WrittenFileRoutes:
         one = "/api/sessions/{id}/written"
         return [
             Endpoint(
+                "GET",
+                "/api/sessions/{id}/changed",
+                "observe",
+                self.files,
+                answer=SessionFiles,
+            ),
+            Endpoint(
                 "GET", one, "observe", self.show, WrittenQuery, answer=WrittenFile
             ),
             Endpoint(
@@ -74,6 +102,28 @@ class WrittenFileRoutes:
                 answer=None,
             ),
         ]
+
+    def files(self, call: EndpointCall) -> SessionFiles:
+        """The files that the turns of a session changed in its folder."""
+        info = find(self._board, call.path["id"])
+        if not info.cwd:
+            return SessionFiles(())
+        root = Path(os.path.realpath(info.cwd))
+        listed = (
+            SessionFile(
+                one.path.relative_to(root).as_posix(),
+                one.path.exists(),
+                tuple(
+                    ChangingTurn(
+                        turn.turn, turn.text.partition("\n\n<")[0][:MAX_TITLE_CHARS]
+                    )
+                    for turn in one.turns
+                ),
+            )
+            for one in self._rewind.changed_files(info.id)
+            if one.path.is_relative_to(root)
+        )
+        return SessionFiles(tuple(listed))
 
     def show(self, call: EndpointCall) -> WrittenFile:
         """A file that a turn wrote, as it is now."""

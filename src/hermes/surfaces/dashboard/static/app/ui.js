@@ -37,6 +37,19 @@ export function fileAddress(name) {
   return `${document.documentElement.dataset.files}/${name}`;
 }
 
+/**
+ * Loads a module ahead of its import, without running it.
+ * @param {string} name of the bundle
+ */
+export function preloadModule(name) {
+  const href = fileAddress(name);
+  if (document.head.querySelector(`link[href="${href}"]`)) return;
+  const link = document.createElement("link");
+  link.rel = "modulepreload";
+  link.href = href;
+  document.head.append(link);
+}
+
 /** @typedef {{ ready: boolean, loaded: Promise<void> }} Sheet */
 
 /**

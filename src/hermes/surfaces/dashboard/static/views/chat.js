@@ -17,6 +17,7 @@ import {
   Fragment,
   html,
   kept,
+  preloadModule,
   useEffect,
   useMemo,
   useRef,
@@ -36,13 +37,13 @@ import { openQuestion, turnsSince, typed } from "./chat/transcript.js";
 import { TurnCost } from "./chat/turn_cost.js";
 import { Welcome } from "./chat/welcome.js";
 
-const AHEAD_MS = 2000; // after a new chat is shown, what its reply needs is loaded
+const AHEAD_MS = 2000; // after a new chat is shown, what its reply needs is loaded, and run once it is needed
 
-/** @typedef {{ text: string, images?: AttachedPicture[] }} Filled */
+/** @typedef {{ text: string, images?: AttachedPicture[], recordings?: string[] }} Filled */
 
 /**
  * @typedef {{ kind: "said", title: string, text: string, next?: string }} SaidOverlay
- * @typedef {{ kind: "model" | "approvals" | "context" | "diff" | "cost" | "background", turn?: string }
+ * @typedef {{ kind: "model" | "approvals" | "context" | "diff" | "files" | "cost" | "background", turn?: string }
  *   | SaidOverlay} Overlay
  */
 
@@ -119,7 +120,7 @@ function NewChat({ search, onDrawer }) {
   const [status, setStatus] = useState(/** @type {Status | null} */ (null));
   useEffect(() => {
     api.get("/api/status").then(setStatus, () => {});
-    const timer = setTimeout(() => MESSAGES().catch(() => {}), AHEAD_MS);
+    const timer = setTimeout(() => preloadModule("messages.js"), AHEAD_MS);
     return () => clearTimeout(timer);
   }, []);
   const create = async () => {
@@ -134,7 +135,7 @@ function NewChat({ search, onDrawer }) {
     return begun?.id ?? "";
   };
   /** @type {import("../types/page.d.ts").ChatActions["send"]} */
-  const send = async (text, _, images = [], files = []) => {
+  const send = async (text, _, images = [], files = [], recordings = []) => {
     setBusy(true);
     try {
       const begun = await create();
@@ -142,6 +143,7 @@ function NewChat({ search, onDrawer }) {
         text,
         images,
         files,
+        recordings,
         since: 0,
         model: model || null,
         approvals: mode === "ask" ? null : mode,
@@ -149,7 +151,7 @@ function NewChat({ search, onDrawer }) {
       navigate(pathTo("chat", begun.id));
     } catch (error) {
       toast(errorText(error), "bad");
-      setFilled({ text, images });
+      setFilled({ text, images, recordings });
       setBusy(false);
     }
   };
@@ -295,10 +297,11 @@ function Conversation({ id, route, search, onDrawer }) {
       fill: (text) => setFilled({ text }),
       backgroundWork: () => setOver({ kind: "background" }),
       transcript: conversation.transcript,
-      send: (text, delivery = "queue", images = [], files = []) =>
-        conversation.outbox.send({ text, images, files, delivery, model }),
+      send: (text, delivery = "queue", images = [], files = [], recordings = []) =>
+        conversation.outbox.send({ text, images, files, recordings, delivery, model }),
       stop: () => stop(id),
       diff: context.diff,
+      files: () => setOver({ kind: "files" }),
       context: () => setOver({ kind: "context" }),
       show: (title, text) => setOver({ kind: "said", title, text }),
       beginning: () => setGoal({ seq: 1 }),
@@ -354,6 +357,12 @@ function Conversation({ id, route, search, onDrawer }) {
       group: t("Chat"),
       icon: "bottom",
       run: () => setGoal({ seq: Infinity }),
+    },
+    {
+      label: t("Session files"),
+      group: t("Chat"),
+      icon: "folder",
+      run: () => setOver({ kind: "files" }),
     },
     { label: t("Retry the last turn"), group: t("Chat"), icon: "retry", run: () => void retry(id) },
     {
@@ -437,6 +446,10 @@ function Conversation({ id, route, search, onDrawer }) {
       html`<${TurnCost} state=${state} turn=${over.turn ?? ""} onClose=${() => setOver(null)} />`
     }
     ${
+      over?.kind === "files" &&
+      html`<${OnDemand} load=${FILES} session=${id} onClose=${() => setOver(null)} />`
+    }
+    ${
       over?.kind === "diff" &&
       html`<${OnDemand} load=${CHANGES} session=${id} turn=${over.turn ?? ""}
       onClose=${() => setOver(null)} />`
@@ -449,6 +462,7 @@ const MESSAGES = () => import("./chat/messages.js").then((one) => ({ default: on
 const MARKDOWN = () =>
   import("../app/parts/markdown.js").then((one) => ({ default: one.Markdown }));
 const CHANGES = () => import("./chat/changes.js");
+const FILES = () => import("./chat/changes.js").then((one) => ({ default: one.SessionFiles }));
 const BACKGROUND_WORK = () => import("./chat/background_work.js");
 
 /**

@@ -4,8 +4,50 @@
 /** @import { Child, Ref } from "../../types/page.d.ts" */
 import { html, useEffect, useElement, useLayoutEffect, useMemo, useRef, useState } from "../ui.js";
 
-const NEAR_PX = 1500; // pixels above and below what is seen
+const NEAR_PX = 1000; // pixels above and below what is seen
 let pxPerChar = 0.4; // as measured last, to guess the height of what was never drawn
+
+/** @typedef {(entry: IntersectionObserverEntry) => void} Look */
+
+/** @typedef {{ observer: IntersectionObserver, looks: Map<Element, Look> }} Watch */
+
+/** @type {WeakMap<Element, Watch>} */
+const watches = new WeakMap(); // one observer for each scroller: the browser asks each of them in every frame
+
+/** @param {Element} scroller */
+function watchOf(scroller) {
+  const known = watches.get(scroller);
+  if (known) return known;
+  /** @type {Map<Element, Look>} */
+  const looks = new Map();
+  const look = (/** @type {IntersectionObserverEntry[]} */ entries) => {
+    for (const entry of new Map(entries.map((one) => [one.target, one])).values())
+      looks.get(entry.target)?.(entry);
+  };
+  const observer = new IntersectionObserver(look, {
+    root: scroller,
+    rootMargin: `${NEAR_PX}px 0px`,
+  });
+  const watch = { observer, looks };
+  watches.set(scroller, watch);
+  return watch;
+}
+
+/**
+ * Calls `look` when a part comes near what is seen, or is no longer near. Returns a function that ends this.
+ * @param {Element} scroller
+ * @param {Element} part
+ * @param {Look} look
+ */
+function watchNear(scroller, part, look) {
+  const { observer, looks } = watchOf(scroller);
+  looks.set(part, look);
+  observer.observe(part);
+  return () => {
+    observer.unobserve(part);
+    looks.delete(part);
+  };
+}
 
 /**
  * `draw` makes the content. Where nothing scrolls, it is always drawn. `chars` is how long it is; `isNew` says that it
@@ -21,21 +63,14 @@ export function Distant({ draw, words, chars, isNew = false }) {
   useEffect(() => {
     const scroller = box.current.closest(".scroll");
     if (!scroller) return void setIsNear(true);
-    const look = (/** @type {IntersectionObserverEntry[]} */ entries) => {
-      const entry = entries[entries.length - 1];
+    return watchNear(scroller, box.current, (entry) => {
       const { height } = entry.boundingClientRect;
       if (drawn.current && !entry.isIntersecting) {
         gapPx.current = height;
         pxPerChar = height / Math.max(1, chars);
       }
       setIsNear(entry.isIntersecting);
-    };
-    const observer = new IntersectionObserver(look, {
-      root: scroller,
-      rootMargin: `${NEAR_PX}px 0px`,
     });
-    observer.observe(box.current);
-    return () => observer.disconnect();
   }, []);
   const first = useRef(true);
   useLayoutEffect(() => {

@@ -340,12 +340,9 @@ function Block({ token, open }) {
   return useMemo(() => block(token, 0, open), [token, token.raw, open]);
 }
 
-/** @param {{ tokens: Token[], open?: boolean }} props */
-function Blocks({ tokens, open = false }) {
-  return tokens.map(
-    (token, index) => html`<${Block} key=${index} token=${token}
-    open=${open && index === tokens.length - 1} />`,
-  );
+/** @param {{ tokens: Token[] }} props */
+function Blocks({ tokens }) {
+  return tokens.map((token, index) => html`<${Block} key=${index} token=${token} open=${false} />`);
 }
 
 /**
@@ -409,25 +406,35 @@ function distant(tokens, index, isNew) {
 }
 
 /**
- * Text being streamed. Blocks are drawn in groups, so that the cost of a new piece does not grow with the text.
+ * Text being streamed. Blocks are drawn in groups, and one that is settled is not drawn again, so that the cost of a new
+ * piece does not grow with the text.
  * @param {{ text: LongText }} props
  */
 function StreamingMarkdown({ text }) {
   const [growing] = useState(() => new Growing());
-  const drawn = useRef(/** @type {Child[]} */ ([])); // the groups that are settled
+  const groups = useRef(/** @type {Child[]} */ ([])); // the groups that are settled
+  const rest = useRef(/** @type {Child[]} */ ([])); // the settled blocks behind them
   const fresh = useMemo(() => {
     const found = growing.grow(text);
-    if (growing.settled.length < drawn.current.length * GROUP) drawn.current = [];
+    if (growing.settled.length < groups.current.length * GROUP + rest.current.length)
+      groups.current = rest.current = [];
     return found;
   }, [text]);
   const { settled } = growing;
-  while ((drawn.current.length + 1) * GROUP <= settled.length) {
-    const at = drawn.current.length;
-    drawn.current.push(distant(settled.slice(at * GROUP, (at + 1) * GROUP), at, true));
+  while ((groups.current.length + 1) * GROUP <= settled.length) {
+    const at = groups.current.length;
+    groups.current.push(distant(settled.slice(at * GROUP, (at + 1) * GROUP), at, true));
+    rest.current = [];
   }
-  const rest = [...settled.slice(drawn.current.length * GROUP), ...fresh];
+  const begun = groups.current.length * GROUP;
+  for (let at = begun + rest.current.length; at < settled.length; at++)
+    rest.current.push(html`<${Block} key=${at - begun} token=${settled[at]} open=${false} />`);
+  const open = fresh.map(
+    (token, index) => html`<${Block} key=${rest.current.length + index} token=${token}
+      open=${index === fresh.length - 1} />`,
+  );
   return [
-    ...drawn.current,
-    html`<div key="rest" class="md-group"><${Blocks} tokens=${rest} open /></div>`,
+    ...groups.current,
+    html`<div key="rest" class="md-group">${[...rest.current, ...open]}</div>`,
   ];
 }

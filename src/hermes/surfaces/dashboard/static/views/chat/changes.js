@@ -1,5 +1,6 @@
-// What a turn changed: a tree of files, and the difference in the one that is chosen.
+// What a turn or a whole session changed: a tree of files, and the differences in the one that is chosen.
 /** @import { ChangedFile, FileTree } from "../../app/parts/diff_files.js" */
+/** @import { Answer } from "../../types/page.d.ts" */
 import { api, errorText, sessionPath } from "../../app/api.js";
 import { splitFiles, treeOf } from "../../app/parts/diff_files.js";
 import { Dialog, Diff, Icon, Loading } from "../../app/parts.js";
@@ -81,6 +82,94 @@ function withoutHead(text) {
  * @property {(path: string) => void} onChoose
  */
 
+/** @typedef {Answer<"GET", "/api/sessions/x/changed">["files"][number]} SessionFile */
+
+/**
+ * The files that a session changed.
+ * @param {{ session: string, onClose: () => void }} props
+ */
+export function SessionFiles({ session, onClose }) {
+  const styled = useStyle("views/changes.css");
+  const [found, setFound] = useState(
+    /** @type {{ files?: SessionFile[], error?: unknown } | null} */ (null),
+  );
+  useEffect(() => {
+    api.get(sessionPath(session, "changed")).then(setFound, (error) => setFound({ error }));
+  }, [session]);
+  return html`<${Dialog} title=${t("Session files")} class="wide" onClose=${onClose}>
+    ${
+      !found || !styled
+        ? html`<${Loading} />`
+        : found.error
+          ? html`<p>${errorText(found.error)}</p>`
+          : found.files?.length
+            ? html`<${FilesAndHistory} session=${session} listed=${found.files} />`
+            : html`<p class="muted">${t("This session changed no files that undo could restore.")}</p>`
+    }<//>`;
+}
+
+/** @param {{ session: string, listed: SessionFile[] }} props */
+function FilesAndHistory({ session, listed }) {
+  const tree = useMemo(() => treeOf(listed.map(asChanged)), [listed]);
+  const [chosen, setChosen] = useState(listed[0].path);
+  const file = listed.find((one) => one.path === chosen) ?? listed[0];
+  return html`<div class="changes">
+    <nav class="changes-tree" aria-label=${t("{count} changed file", "{count} changed files", {
+      count: listed.length,
+    })}>
+      <${Folder} tree=${tree} chosen=${file.path} onChoose=${setChosen} /></nav>
+    <div class="changes-file">
+      <div class="changes-head"><strong>${file.path}</strong>
+        ${
+          file.is_there &&
+          html`<${WrittenActions} key=${file.path} session=${session} turn=${file.turns[0].turn}
+            path=${file.path} />`
+        }</div>
+      ${file.turns.map(
+        (
+          one,
+        ) => html`<${ChangeOfTurn} key=${`${one.turn} ${file.path}`} session=${session} turn=${one}
+          path=${file.path} />`,
+      )}
+    </div></div>`;
+}
+
+/**
+ * A file of the list as the tree shows it.
+ * @param {SessionFile} file
+ * @returns {ChangedFile}
+ */
+function asChanged({ path, is_there }) {
+  return {
+    path,
+    was: "",
+    status: is_there ? "changed" : "deleted",
+    added: 0,
+    removed: 0,
+    text: "",
+  };
+}
+
+/**
+ * What one turn changed in a file.
+ * @param {{ session: string, turn: SessionFile["turns"][number], path: string }} props
+ */
+function ChangeOfTurn({ session, turn, path }) {
+  const [diff, setDiff] = useState(/** @type {string | null} */ (null));
+  useEffect(() => {
+    api.get(sessionPath(session, "diff"), { turn: turn.turn }).then(
+      (found) => setDiff(splitFiles(found.diff).files.find((one) => one.path === path)?.text ?? ""),
+      (error) => setDiff(errorText(error)),
+    );
+  }, []);
+  return html`<section class="changes-turn"><h3 dir="auto">${turn.text}</h3>
+    ${
+      diff === null
+        ? html`<${Loading} />`
+        : html`<${Diff} text=${withoutHead(diff)} label=${path.split("/").pop()} path=${path} />`
+    }</section>`;
+}
+
 /** @param {FolderProps} props */
 function Folder({ tree, chosen, onChoose }) {
   return html`<ul>
@@ -98,6 +187,9 @@ function Folder({ tree, chosen, onChoose }) {
         <span class=${`changes-status ${file.status}`} aria-hidden="true">${LETTERS[file.status]}</span>
         <span class="unseen">${STATUSES[file.status]} </span>
         <span class="changes-name">${file.path.split("/").pop()}</span>
-        <span class="diff-sum"><ins>+${file.added}</ins> <del>−${file.removed}</del></span></button></li>`,
+        ${
+          file.added + file.removed > 0 &&
+          html`<span class="diff-sum"><ins>+${file.added}</ins> <del>−${file.removed}</del></span>`
+        }</button></li>`,
     )}</ul>`;
 }

@@ -5,6 +5,7 @@ const LEAST_REST_MS = 50; // more drawings than 15 a second read no smoother
 const MOST_REST_MS = 90; // longer rests would be seen
 const REST_PER_DRAWING = 4; // of a drawing's time
 const HIDDEN_MS = 200; // milliseconds between two drawings while the page is not seen: it has no frames
+const TYPING_MS = 500; // since the last key: somebody types, and rests are as long as they may be
 const KEY_MS = 20; // for so long a key keeps pieces from being drawn: its own frame comes first
 
 let lastKey = -Infinity;
@@ -24,22 +25,32 @@ export class DrawingPace {
   /** Draws in the next frame, or in the first one after the rest. */
   soon() {
     if (this.#frame || this.#timer) return;
-    const rest = this.#restUntil - performance.now();
-    if (rest <= 0) return this.atOnce();
-    this.#timer = setTimeout(() => this.#afterKey(), rest);
+    const rest = Math.max(this.#restUntil, lastKey + KEY_MS) - performance.now();
+    if (rest <= 0) this.#ask(() => this.#runUnlessKey());
+    else this.#timer = setTimeout(() => this.#afterRest(), rest);
   }
 
-  #afterKey() {
-    const rest = lastKey + KEY_MS - performance.now();
-    if (rest <= 0) return this.atOnce();
-    this.#timer = setTimeout(() => this.atOnce(), rest);
+  #afterRest() {
+    this.#timer = 0;
+    this.#ask(() => this.#runUnlessKey());
+  }
+
+  /** In a frame that shows a key, pieces wait for the next one. */
+  #runUnlessKey() {
+    if (performance.now() - lastKey >= KEY_MS) return this.#run();
+    this.#frame = requestAnimationFrame(() => this.#run());
   }
 
   /** Draws in the next frame. */
   atOnce() {
     if (this.#frame) return;
     clearTimeout(this.#timer);
-    this.#frame = requestAnimationFrame(() => this.#run());
+    this.#ask(() => this.#run());
+  }
+
+  /** @param {() => void} run */
+  #ask(run) {
+    this.#frame = requestAnimationFrame(run);
     this.#timer = setTimeout(() => this.#run(), HIDDEN_MS);
   }
 
@@ -60,7 +71,8 @@ export class DrawingPace {
 
   /** @param {number} took milliseconds of the last drawing */
   #rest(took) {
-    const rest = Math.min(MOST_REST_MS, Math.max(LEAST_REST_MS, took * REST_PER_DRAWING));
-    this.#restUntil = performance.now() + rest;
+    const now = performance.now();
+    const least = now - lastKey < TYPING_MS ? MOST_REST_MS : LEAST_REST_MS;
+    this.#restUntil = now + Math.min(MOST_REST_MS, Math.max(least, took * REST_PER_DRAWING));
   }
 }

@@ -64,6 +64,7 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
     },
     { icon: "branch", label: t("Continue in a branch"), run: () => branch(state.session) },
     { icon: "file", label: t("Changes of the last turn"), run: () => chat.diff?.(""), open: true },
+    { icon: "folder", label: t("Session files"), run: () => chat.files?.(), open: true },
     { icon: "info", label: t("Context use"), run: () => chat.context?.(), open: true },
     { icon: "lock", label: t("Approval mode"), run: () => chat.approvals("") },
     {
