@@ -119,8 +119,9 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
         place = place_of_card(card, self.boards)
         if place and self.places is not None and place not in self.places:
             return t.logged(
-                "waits for {place}, which has its folder: no dispatcher is running there",
-                place=place,
+                "waits for {machine}, which has its folder: {state}",
+                machine=place,
+                state=t.logged("no dispatcher is running there"),
             )
         return self._limit(card.board, agent) or t.logged("starts in a moment")
 
