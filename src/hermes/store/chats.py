@@ -252,7 +252,9 @@ class Chats:
         row = self._db.run_on_reader(
             lambda connection: connection.execute(query, (number,)).fetchone()
         )
-        return (row[0], DeliveredMessage(*row[1:])) if row else None
+        if row:
+            return (row[0], DeliveredMessage(*row[1:]))
+        return None
 
     def pieces(self, key: str, session: str, seq: int) -> list[DeliveredMessage]:
         """Returns what was sent of one row, or of the row being written (0), in order."""
