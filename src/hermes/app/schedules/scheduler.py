@@ -19,6 +19,7 @@ from hermes.errors import HermesError, StoreDamaged, StoreError, in_sentences
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.tasks import cancel_and_wait, run_until_first, running
 from hermes.schedules.due_and_missed import (
+    DAY_S,
     GRACE_S,
     backlog,
     following,
@@ -34,7 +35,6 @@ POLL_INTERVAL_S = 2.0
 """Seconds between checks for changes by other processes."""
 
 _SLEPT_AFTER_S = 60.0  # between two steps; then the machine must have slept
-_DAY_S = 86_400.0
 _RAN = ("running", "done", "failed")
 _LOOKING = "checking schedules"
 _MAX_REPEATED_INSTANTS = 1000  # after the clock was set back
@@ -129,7 +129,7 @@ class ScheduleLoop:
         """Deletes old instants. Plans jobs that have no plan, for example after damage of the database, or whose plan was
         made by a clock that was ahead."""
         store, now = self._book.store, self._app.clock.now()
-        store.forget(now - self._app.settings.schedules.keep_days * _DAY_S)
+        store.forget(now - self._app.settings.schedules.keep_days * DAY_S)
         planned: dict[str, list[Instant]] = {}
         for one in store.planned():
             planned.setdefault(one.job, []).append(one)

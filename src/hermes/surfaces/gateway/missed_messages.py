@@ -16,6 +16,9 @@ _MAX_AGE_S = 24 * 3600.0
 """Older messages are not answered."""
 _MAX_CHATS = 50
 
+MAX_MISSED_MESSAGES = 100
+"""How many missed messages of one chat are read after an absence."""
+
 
 class Absence(NamedTuple):
     """The time since which, and the chats in which, messages may have been missed."""
