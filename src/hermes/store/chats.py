@@ -164,7 +164,7 @@ class Chats:
             )
         ]
 
-    def heard(self, platform: str) -> float:
+    def last_received(self, platform: str) -> float:
         """Returns when a platform's last message was received; 0 for never."""
         query = "SELECT max(received) FROM gateway_inbox WHERE platform = ?"
         row = self._db.run_on_reader(

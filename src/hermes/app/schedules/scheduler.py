@@ -71,7 +71,7 @@ class ScheduleLoop:
     async def run(self, stop: asyncio.Event) -> None:
         """Runs until `stop` is set. Jobs that run then are stopped, and their runs say so."""
         try:
-            with on_watch(self._app.home):
+            with scheduler_lock(self._app.home):
                 while not stop.is_set():
                     pause = await self._looked_after()
                     with contextlib.suppress(TimeoutError):
@@ -376,7 +376,7 @@ class ScheduleLoop:
 
 
 @contextlib.contextmanager
-def on_watch(home: Home) -> Iterator[None]:
+def scheduler_lock(home: Home) -> Iterator[None]:
     """Marks this process as a scheduler: holds a shared lock on a file, which the system releases when the process ends,
     however it ends.
     """
@@ -392,14 +392,14 @@ def on_watch(home: Home) -> Iterator[None]:
         yield
 
 
-class Lookout:
+class SchedulerCheck:
     """Looks for a process that runs due jobs. Only one look at a time, as two would take each other for a scheduler."""
 
     def __init__(self, home: Home) -> None:
         self._file = _path(home)
         self._looking = threading.Lock()
 
-    def is_watched(self) -> bool:
+    def is_running(self) -> bool:
         """Whether there is one now."""
         with self._looking:
             try:

@@ -208,7 +208,7 @@ class ConnectScreen:
             text = MenuText(
                 title=t.marked(_PASTE), intro=t.marked(_PASTE_INTRO), problem=problem
             )
-            pasted = self._menus.read_line(text, secret=True, remark=_whose)
+            pasted = self._menus.read_line(text, secret=True, remark=_key_comment)
             if pasted is None:
                 return None
             found = recognise(pasted)
@@ -541,7 +541,7 @@ def _done(future: "Future[_Found]") -> _Found | None:
     return None
 
 
-def _whose(pasted: str) -> str:
+def _key_comment(pasted: str) -> str:
     """Comments on a key while it is being pasted."""
     if not pasted:
         return ""
