@@ -55,6 +55,7 @@ _MAX_LIVE_AGAIN_S = 5.0
 _CAP_TOKENS = 12_000
 _CALL_TOKENS = 3_000
 _TURN_TIMEOUT_S = 120.0
+_WARM_UP_TURNS = 5  # for each worker, and before the turns on SQLite
 _KEY = "sk-test-0000000000000000"
 
 
@@ -95,9 +96,10 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--freezes", type=int, default=1)
     parser.add_argument("--cap-workers", type=int, default=8)
     parser.add_argument("--sqlite-turns", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--model-url", default="", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.sqlite_turns:
-        asyncio.run(_sqlite(options.sqlite_turns))
+        asyncio.run(_sqlite(options.sqlite_turns, options.model_url))
         return 0
     print(f"load of the machine before: {os.getloadavg()[0]:.1f}")
     with running_postgres() as postgres, running_nats() as nats:
@@ -271,6 +273,7 @@ async def _speed(
     )
     load = Load()
     async with _opened(postgres, nats, load, options.workers) as (desk, workers):
+        await _warm_up(desk, options.workers)
         sessions = [await desk.begin() for _ in range(options.sessions)]
         before = sum(one.cpu_s() for one in workers)
         said: dict[str, float] = {}
@@ -285,7 +288,7 @@ async def _speed(
             task = asyncio.create_task(desk.say(sessions[number % len(sessions)], text))
             submits.add(task)
             task.add_done_callback(submits.discard)
-        await _until_answered(desk, turns)
+        await _until_answered(desk, turns + options.workers * _WARM_UP_TURNS)
         took = time.perf_counter() - begun
         cpu = (sum(one.cpu_s() for one in workers) - before) / turns
     delays = [load.asked[text] - at for text, at in said.items() if text in load.asked]
@@ -295,13 +298,21 @@ async def _speed(
     missed = _bar(
         "p99 of submit to first model request", _p99(delays), _MAX_FIRST_REQUEST_S
     )
-    baseline = _sqlite_cpu(min(turns, 200))
+    async with ModelServer(respond=Load()) as model:
+        baseline = await asyncio.to_thread(_sqlite_cpu, min(turns, 500), model.url)
     print(
         f"  CPU of the workers per turn {cpu * 1000:.1f} ms; of SQLite in one process {baseline * 1000:.1f} ms"
     )
     return missed + _bar(
         "CPU per turn against SQLite", cpu / baseline, _MAX_CPU_RATIO, "x "
     )
+
+
+async def _warm_up(desk: Desk, workers: int) -> None:
+    """Turns in which the workers load what they need."""
+    sessions = [await desk.begin() for _ in range(workers * _WARM_UP_TURNS)]
+    await asyncio.gather(*(desk.say(one, "warm up") for one in sessions))
+    await asyncio.gather(*(desk.answered(one) for one in sessions))
 
 
 async def _until_answered(desk: Desk, turns: int) -> None:
@@ -343,11 +354,11 @@ async def _opened(
             yield desk, started
 
 
-def _sqlite_cpu(turns: int) -> float:
-    """CPU per turn of one process with `state.db`, measured in a process of its own."""
+def _sqlite_cpu(turns: int, model_url: str) -> float:
+    """CPU per turn of one process with `state.db`, measured in a process of its own; the model's server is in another."""
     command = [sys.executable, "-m", "benchmarks", "cluster"]
     done = subprocess.run(
-        [*command, "--sqlite-turns", str(turns)],
+        [*command, "--sqlite-turns", str(turns), "--model-url", model_url],
         capture_output=True,
         text=True,
         check=True,
@@ -356,22 +367,27 @@ def _sqlite_cpu(turns: int) -> float:
     return float(done.stdout.split()[-1])
 
 
-async def _sqlite(turns: int) -> None:
-    async with ModelServer(respond=Load()) as model:
-        secrets = Secrets({"OPENAI_API_KEY": _KEY, "OPENAI_BASE_URL": model.url}, {})
-        with (
-            tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder,
-            build(Settings(), Home(Path(folder)), bus=Bus()) as app,
-        ):
-            agent = Agent(app, secrets, surface="dashboard")
-            before = resource.getrusage(resource.RUSAGE_SELF)
-            for number in range(turns):
-                created = SessionCreated(surface="dashboard", cwd=folder)
-                row = await asyncio.to_thread(app.begin, created)
-                await agent.service.submit(row.session, f"message-{number}")
-                await agent.service.idle(row.session)
-            after = resource.getrusage(resource.RUSAGE_SELF)
-            await agent.close()
+async def _sqlite(turns: int, model_url: str) -> None:
+    secrets = Secrets({"OPENAI_API_KEY": _KEY, "OPENAI_BASE_URL": model_url}, {})
+    with (
+        tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder,
+        build(Settings(), Home(Path(folder)), bus=Bus()) as app,
+    ):
+        agent = Agent(app, secrets, surface="dashboard")
+
+        async def answer(text: str) -> None:
+            created = SessionCreated(surface="dashboard", cwd=folder)
+            row = await asyncio.to_thread(app.begin, created)
+            await agent.service.submit(row.session, text)
+            await agent.service.idle(row.session)
+
+        for number in range(_WARM_UP_TURNS):
+            await answer(f"warm-up-{number}")
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        for number in range(turns):
+            await answer(f"message-{number}")
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        await agent.close()
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     print(used / turns)
 

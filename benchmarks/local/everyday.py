@@ -1,9 +1,10 @@
 """Everyday requests, as a person would type them, to the local model with real tools in throwaway folders.
 
-Three sets: `tuned`, which prompts were tuned on; `unseen`, which was looked at after its first runs; and `held-out`, which
-is only run to report. A person is assumed to approve every call. Prints the score by topic, answers of the kind "there is
-no file" to a question that is not about files, and the medians of the decision, the first token of talk and the whole
-answer, with the machine's load. `--busy 2` keeps two cores busy meanwhile.
+Four sets: `tuned`, which prompts were tuned on; `unseen` and `fresh`, which were looked at after their first runs; and
+`held-out`, which is only run to report. A person is assumed to approve every call. Prints the score by topic, answers
+of the kind "there is no file" to a question that is not about files, and the medians of the decision, the first token
+of talk and the whole answer, with the machine's load and how many prompt tokens were read. `--busy 2` keeps two cores
+busy meanwhile; `--priority -20` puts itself, the engine and these loops before everything else on the machine.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.local.everyday_case import EverydayCase
+from benchmarks.local.everyday_fresh import FRESH
 from benchmarks.local.everyday_held_out import HELD_OUT
 from benchmarks.local.everyday_tuned import TUNED
 from benchmarks.local.everyday_unseen import UNSEEN
@@ -48,7 +50,7 @@ from hermes.schema.model import ModelRequest, ReplyFinished, TextDelta
 from hermes.surfaces.cli.model_tasks import TaskTools
 from hermes.surfaces.cli.question import joined
 
-SETS = {"tuned": TUNED, "unseen": UNSEEN, "held-out": HELD_OUT}
+SETS = {"tuned": TUNED, "unseen": UNSEEN, "held-out": HELD_OUT, "fresh": FRESH}
 USEFUL_SHARE = 0.85
 _ABSURD = re.compile(
     r"there is no (?:file|folder)|no such file|\bfile\b.{0,40}(?:does not|doesn't) exist",
@@ -178,13 +180,17 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks local everyday")
     parser.add_argument("--set", choices=[*SETS, "all"], default="all")
     parser.add_argument("--model", default="base", choices=list(CATALOGUE))
-    parser.add_argument("--only", default="", help="a part of the ids or a topic")
+    parser.add_argument(
+        "--only", default="", help="parts of ids, or topics, with commas"
+    )
     parser.add_argument("--save", default="", help="a file for the transcripts")
     parser.add_argument(
         "--busy", type=int, default=0, help="busy loops to run beside it"
     )
     parser.add_argument(
-        "--priority", type=int, help="nice value of the engine's session (needs root)"
+        "--priority",
+        type=int,
+        help="nice value of itself, the engine and busy loops (needs root)",
     )
     args = parser.parse_args(argv)
     folder = models_folder(os.environ, Path.home())
@@ -192,15 +198,21 @@ def main(argv: Sequence[str]) -> int:
         print(f"local everyday: skipped, `hermes model add {args.model}` fetches it")
         return 0
     names = list(SETS) if args.set == "all" else [args.set]
-    with _busy_loops(args.busy):
+    if args.priority is not None:
+        _prioritise(os.getpid(), args.priority)
+    with _busy_loops(args.busy, args.priority):
         return max(asyncio.run(_run_set(name, args, folder)) for name in names)
 
 
 @contextlib.contextmanager
-def _busy_loops(count: int) -> Iterator[None]:
-    """Keeps cores busy, each loop in a session and so in a scheduling group of its own."""
-    command = [sys.executable, "-I", "-S", "-c", "while True: pass"]
+def _busy_loops(count: int, priority: int | None) -> Iterator[None]:
+    """Keeps cores busy, each loop in a session and so in a scheduling group of its own. A loop ends with this process."""
+    script = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"
+    command = [sys.executable, "-I", "-S", "-c", script]
     loops = [subprocess.Popen(command, start_new_session=True) for _ in range(count)]
+    if priority is not None:
+        for loop in loops:
+            _prioritise(loop.pid, priority)
     try:
         yield
     finally:
@@ -230,7 +242,8 @@ async def _run_set(name: str, args: argparse.Namespace, folder: Path) -> int:
     local = engine_for(CATALOGUE[args.model], folder)
     engine = TimedEngine(local)
     model = EmbeddedModel(engine, name=args.model)
-    cases = [c for c in SETS[name] if args.only in c.id or args.only == c.topic]
+    wanted = args.only.split(",")
+    cases = [c for c in SETS[name] if any(w in c.id or w == c.topic for w in wanted)]
     results: list[CaseResult] = []
     with tempfile.TemporaryDirectory(prefix="hermes-home-") as home:
         run = Run(model, TaskTools(Path(home), os.environ, approve=lambda _: True))
@@ -241,10 +254,10 @@ async def _run_set(name: str, args: argparse.Namespace, folder: Path) -> int:
             for case in cases:
                 results.append(await run.result(case))
                 _print_result(results[-1])
+                if args.save:
+                    _save(Path(args.save), results)
         finally:
             await model.close()
-    if args.save:
-        _save(Path(args.save), results)
     return _print_score(name, results, engine)
 
 
@@ -284,7 +297,22 @@ def _print_score(name: str, results: list[CaseResult], engine: TimedEngine) -> i
         f"and {_median(engine.decision_cpu)} of CPU time (medians); "
         f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     )  # fmt: skip
+    print(f"  prompt tokens: {_reading(engine.read_tokens)}")
     return int(absurd > 0 or passed < USEFUL_SHARE * len(results))
+
+
+def _reading(prompts: list[tuple[str, int, int]]) -> str:
+    """How much of the prompts was read, and how much was in the cache: the median for each slot, and the share of all."""
+    read_by_slot: dict[str, list[int]] = {}
+    for slot, read, _ in prompts:
+        read_by_slot.setdefault(slot, []).append(read)
+    medians = ", ".join(
+        f"{slot} {statistics.median(counts):.0f}"
+        for slot, counts in sorted(read_by_slot.items())
+    )
+    read = sum(fresh for _, fresh, _ in prompts)
+    total = sum(tokens for _, _, tokens in prompts)
+    return f"{read:,} of {total:,} read, the rest was in the cache; read per prompt (median): {medians}"
 
 
 def _median(values: list[float]) -> str:

@@ -10,6 +10,7 @@ from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
 ENTER = "\r"
+UP = "\x1b[A"
 READY = "Ctrl-D quits ›"
 COMMAND = """---
 model: fake-other
@@ -45,3 +46,25 @@ async def test_model_tools_and_mode_hold_for_one_turn(tmp_path: Path) -> None:
         models = [msgspec.json.decode(post.body)["model"] for post in server.posts]
         assert models[:2] == ["fake-other"] * 2
         assert "fake-other" not in models[2:]
+
+
+async def test_a_command_of_the_project_is_asked_about_once(tmp_path: Path) -> None:
+    async with ModelServer("Hello, Bob.", "Hello, Ann.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        folder = hermes.work / ".claude" / "commands"
+        folder.mkdir(parents=True)
+        (folder / "greet.md").write_text("Greet $ARGUMENTS nicely.\n")
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("/greet Bob" + ENTER)
+            await terminal.until(lambda shown: "Greet $ARGUMENTS nicely." in shown)
+            terminal.type(ENTER)  # the safe choice is selected: not now
+            await terminal.until(lambda shown: "/project trust greet" in shown)
+            assert not server.posts
+            terminal.type("/greet Bob" + ENTER)
+            await terminal.until(lambda shown: "Use it from now on" in shown)
+            terminal.type(UP + ENTER)
+            await terminal.until(lambda shown: "Hello, Bob." in shown)
+            terminal.type("/greet Ann" + ENTER)
+            await terminal.until(lambda shown: "Hello, Ann." in shown)
+        assert b"Greet Ann nicely." in server.posts[-1].body

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.gguf_file import write_gguf
-from tests.fakes.model_hub import HubFault, ModelHubServer, model_hub_server
+from tests.fakes.model_hub import HubFault, model_hub_server
+from tests.fakes.small_disk import small_disk
 
 from hermes.testing.installed import FinishedRun, InstalledHermes, executable
 
@@ -199,49 +200,25 @@ def run_with_file_limit(
 
 async def test_a_full_file_system_keeps_what_came_and_says_so(tmp_path: Path) -> None:
     """The same on a real file system that another program fills meanwhile."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if not is_mounted(disk):
-        pytest.skip("a file system can't be mounted here")
-    try:
-        with model_hub_server({PATH: CONTENT}, HubFault(hold_at=1_000_000)) as hub:
-            await fill_up_while_downloading(Machine(tmp_path / "m", hub.url), hub, disk)
-    finally:
-        unmount(disk)
-
-
-def is_mounted(disk: Path) -> bool:
-    """Mounts a small file system there, as far as this machine allows it."""
-    mount = ["mount", "-t", "tmpfs", "-o", "size=210m", "tmpfs", str(disk)]
-    return os.geteuid() == 0 and not subprocess.run(mount, capture_output=True, check=False).returncode  # fmt: skip
-
-
-def unmount(disk: Path) -> None:
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-async def fill_up_while_downloading(
-    machine: Machine, hub: ModelHubServer, disk: Path
-) -> None:
-    machine.environ["HERMES_CACHE"] = str(disk)
-    terminal = machine.hermes.terminal(
-        "model", "add", "tiny", size=(120, 24), **machine.environ
-    )
-    async with terminal:
-        await terminal.until(lambda shown: "waiting for data" in shown)
-        status = os.statvfs(disk)
-        with (disk / "other").open("wb") as other:
-            os.posix_fallocate(
-                other.fileno(), 0, status.f_bavail * status.f_frsize - 400_000
-            )
-        hub.released.set()
-        await terminal.until(lambda shown: "can't be stored" in shown)
-        assert await terminal.ends() == 1
-        assert "No space left on device" in terminal.shown
-        assert "are kept" in terminal.shown
-    (disk / "other").unlink()
-    done = await machine.add()
-    assert done.code == 0
+    with (
+        small_disk(tmp_path / "disk") as disk,
+        model_hub_server({PATH: CONTENT}, HubFault(hold_at=1_000_000)) as hub,
+    ):
+        machine = Machine(tmp_path / "m", hub.url)
+        machine.environ["HERMES_CACHE"] = str(disk.folder)
+        terminal = machine.hermes.terminal(
+            "model", "add", "tiny", size=(120, 24), **machine.environ
+        )
+        async with terminal:
+            await terminal.until(lambda shown: "waiting for data" in shown)
+            disk.fill_up(leave_bytes=400_000)
+            hub.released.set()
+            await terminal.until(lambda shown: "can't be stored" in shown)
+            assert await terminal.ends() == 1
+            assert "No space left on device" in terminal.shown
+            assert "are kept" in terminal.shown
+        disk.make_room()
+        assert (await machine.add()).code == 0
 
 
 async def test_the_models_to_add_are_listed_with_files_of_other_programs_first(

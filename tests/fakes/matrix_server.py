@@ -102,6 +102,11 @@ class MatrixServer(ChatServer):
         body = {"msgtype": "m.text", "body": text} | content
         return self.add(room, user(sender), "m.room.message", body)
 
+    def age(self, seconds: float) -> None:
+        """Makes everything that was said so far older."""
+        for event in self.events:
+            event["origin_server_ts"] -= int(seconds * 1000)
+
     def react(self, room: str, message: str, emoji: str, sender: int = 1) -> None:
         """Somebody puts an emoji on a message."""
         relation = {"rel_type": "m.annotation", "event_id": message, "key": emoji}

@@ -25,6 +25,7 @@ from hermes.settings.load import environment
 from hermes.settings.tools import BrowserSettings, WebSettings
 from hermes.tools.browser.browser_tools import BrowserTools
 from hermes.tools.browser.executable import find_browser
+from hermes.tools.policy.rule_file import host_rule
 from hermes.tools.process.long_output import OutputFolder
 
 FORM = """<title>Form</title><h1>Hello</h1><p id=out>nothing yet</p>
@@ -37,19 +38,26 @@ OWN_PASSWORD = "correct-horse"  # noqa: S105 - made up
 pytestmark = pytest.mark.usefixtures("chromium")
 
 
+async def _every_name_is_loopback(host: str, port: int) -> Sequence[str]:
+    return ("127.0.0.1",)
+
+
 class Driving:
     """The tools, called as a session would."""
 
     def __init__(
         self, folder: Path, allowed: Sequence[str], settings: BrowserSettings
     ) -> None:
+        self._home = folder
         web = WebSettings(allow_hosts=tuple(allowed))
         self.owner = BrowserTools(
             settings,
             web,
             OutputFolder(folder / "outputs"),
             environment(),
+            _every_name_is_loopback,
             secrets=Secrets({"MAIL_PASSWORD": OWN_PASSWORD}, {}),
+            rule=host_rule(folder),
         )
         seeing = BrowserVision(
             self.owner, PictureFolder(folder / "pictures"), NobodyLooks()
@@ -57,6 +65,10 @@ class Driving:
         tools = (*self.owner.tools, seeing.browser_vision)
         self._tools = {tool.spec.name: tool for tool in tools}
         self._context = ToolContext("c", "s", folder, lambda text: None)
+
+    def rule(self, host: str, title: str) -> None:
+        """Makes `policy.yaml` say nothing but this."""
+        (self._home / "policy.yaml").write_text(f"{title}: [{{host: {host}}}]\n")
 
     async def __call__(
         self, name: str, arguments: Mapping[str, Any] | None = None
@@ -268,6 +280,73 @@ async def test_a_redirect_of_the_page_itself_is_refused(tmp_path: Path) -> None:
             assert "was not contacted" in result.text
             assert "inner secret" not in result.text
         assert inner.asked == []
+
+
+_LEADS = """<title>Harmless</title><a href="{url}/clicked">Go on</a><script>
+setTimeout(() => { if (location.search === "?script") location = "{url}/script" }, 50)</script>"""
+
+
+@asynccontextmanager
+async def leading(folder: Path, rule: str) -> AsyncIterator[tuple[WebServer, Driving]]:
+    """A page that leads to a host for which `policy.yaml` has a rule: by a redirect, by a link, by a script."""
+
+    def handler(asked: Asked) -> Page:
+        inner = f"http://secret.example:{server.port}"
+        if asked.headers["host"].startswith("secret.example"):
+            return Page("<title>Inner</title>inner secret")
+        if asked.target == "/redirect":
+            return Page(status=302, headers={"Location": f"{inner}/redirected"})
+        return Page(_LEADS.replace("{url}", inner))
+
+    async with web_server(handler) as server:
+        hosts = [f"{name}.example:{server.port}" for name in ("open", "secret")]
+        drive = Driving(folder, hosts, BrowserSettings())
+        drive.rule("secret.example", rule)
+        try:
+            yield server, drive
+        finally:
+            await drive.owner.close()
+
+
+async def _go_on(drive: Driving, url: str, *, clicks: bool) -> None:
+    """Opens a page and waits until it has led to the other host."""
+    text = (await drive("navigate", {"url": url})).text
+    if clicks:
+        await drive("click", {"ref": ref_of(text, "Go on")})
+    async with asyncio.timeout(20):
+        while "inner secret" not in text:
+            text = (await drive("snapshot")).text
+
+
+@pytest.mark.parametrize("rule", ["forbid", "ask"])
+@pytest.mark.parametrize("way", ["redirect", "?script", "click"])
+async def test_a_page_can_not_lead_past_the_rules_about_hosts(
+    tmp_path: Path, rule: str, way: str
+) -> None:
+    async with leading(tmp_path, rule) as (server, drive):
+        url = f"http://open.example:{server.port}/"
+        path = "" if way == "click" else way
+        with pytest.raises(ToolFailed, match=r"secret\.example.*policy\.yaml"):
+            await _go_on(drive, f"{url}{path}", clicks=way == "click")
+        hosts = {asked.headers["host"] for asked in server.asked}
+    assert hosts == {f"open.example:{server.port}"}
+
+
+async def test_a_host_to_ask_about_opens_when_the_call_names_it(tmp_path: Path) -> None:
+    async with leading(tmp_path, "ask") as (server, drive):
+        url = f"http://secret.example:{server.port}/"
+        assert "inner secret" in (await drive("navigate", {"url": url})).text
+
+
+async def test_a_page_that_is_open_when_its_host_is_forbidden_shows_nothing_more(
+    tmp_path: Path,
+) -> None:
+    async with leading(tmp_path, "network") as (server, drive):
+        await drive("navigate", {"url": f"http://secret.example:{server.port}/"})
+        drive.rule("secret.example", "forbid")
+        for name in ("snapshot", "get_images", "console", "vision"):
+            with pytest.raises(ToolFailed, match=r"policy\.yaml forbids its host"):
+                await drive(name)
 
 
 async def test_names_are_resolved_by_the_gate_alone(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ async def test_a_child_is_seen_with_what_it_does_now(tmp_path: Path) -> None:
         assert status.title == "measure the memory of all parts", (
             "before it has a title"
         )
-        assert (status.state, status.doing) == ("working", "terminal make test")
+        assert (status.state, status.doing) == ("working", "run make test")
         chat.app.store.leases.release(lease)
 
 

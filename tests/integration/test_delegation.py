@@ -234,7 +234,7 @@ async def test_a_parent_that_waits_is_told_what_its_child_does(tmp_path: Path) -
         )
         assert (await work.say("how many?")).reason == "done"
         (info,) = work.app.store.sessions.children(work.session)
-        what = f'{info.id[-6:]}: read_file {{"path": "pears.txt"}}\n'
+        what = f"{info.id[-6:]}: read pears.txt\n"
         assert (work.session, what) in shown, "whoever watches the parent sees it"
         (result,) = work.results()
         assert result.text.startswith(f"child {info.id} is still working (")

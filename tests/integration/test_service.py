@@ -137,7 +137,7 @@ class Desktop:
             raise self.prompt_failure
         return SessionPrompted(system=("be brief",), tools=(self.tool.spec,))
 
-    async def _prepare(self, session: str) -> None:
+    async def _prepare(self, session: str, history: ConversationHistory) -> None:
         if self.prepare_failure is not None:
             raise self.prepare_failure
 

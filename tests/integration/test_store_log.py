@@ -499,3 +499,20 @@ def test_a_reader_of_all_sessions_gets_the_rows_of_others_in_their_order(
         tick.wait(0.01)
     assert [row.seq for row in found] == [1, 2, 3, 4, 5, 6, 7]
     assert found[1:] == list(rows)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 6, 7])
+def test_pages_leave_no_session_out_whose_time_another_has_too(
+    open_database: OpenStore, limit: int
+) -> None:
+    clock = FakeClock(1_700_000_000.0)
+    with open_database(clock) as store:
+        for number in range(6):
+            store.log.create(f"s{number}", SessionCreated())
+            clock.advance(number in {1, 4})
+        listed, before, more = list[str](), None, True
+        while more:
+            page, more = store.sessions.page(limit=limit, updated_before=before)
+            listed += [info.id for info in page]
+            before = page[-1].updated
+        assert listed == ["s5", "s4", "s3", "s2", "s1", "s0"]

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from tests.fakes.web_server import Asked, Handler, Page, Raw, WebServer, web_server
@@ -157,6 +158,30 @@ async def test_a_redirect_to_a_forbidden_place_is_refused(
     ) as (server, fetch):
         with pytest.raises(ToolFailed, match=r"was not contacted|can't be fetched"):
             await fetch(server.url)
+        assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("rule", ["forbid", "ask"])
+async def test_a_redirect_can_not_lead_past_the_rules_about_hosts(
+    tmp_path: Path, rule: Literal["forbid", "ask"]
+) -> None:
+    async def resolver(host: str, port: int) -> Sequence[str]:
+        return ("127.0.0.1",)
+
+    def handler(asked: Asked) -> Page:
+        to = f"http://secret.example:{server.port}/"
+        return Page(status=302, headers={"Location": to})
+
+    async with web_server(handler) as server:
+        allowed = (f"open.example:{server.port}", f"secret.example:{server.port}")
+        gate = AddressCheck(
+            allowed,
+            resolver=resolver,
+            rule=lambda host: rule if host == "secret.example" else "",
+        )
+        request = WebRequest(url=f"http://open.example:{server.port}/")
+        with pytest.raises(ToolFailed, match=r"policy\.yaml"):
+            await WebClient(gate).fetch(request)
         assert len(server.asked) == 1
 
 

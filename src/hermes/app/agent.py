@@ -26,6 +26,7 @@ from hermes.app.session_runner import RunnerDeps
 from hermes.app.session_service import SessionService
 from hermes.app.session_tools import SessionTools
 from hermes.core.answers import approval_hash
+from hermes.core.history import ConversationHistory
 from hermes.core.ports import Tool
 from hermes.errors import HermesError, SessionBusy, SettingsError
 from hermes.primitives.recent import RecentDict
@@ -153,9 +154,9 @@ class Agent:
 
         return GoalPursuit(self._app, self.engine().goal_services())
 
-    async def _prepare(self, session: str) -> None:
+    async def _prepare(self, session: str, history: ConversationHistory) -> None:
         """Reads what the next turn needs, without blocking the event loop."""
-        await self._app.store.call(self._read_choice, session)
+        await self._app.store.call(self._read_choice, session, history)
         await self.engine(session).retire_other_codex(session)
 
     async def _begin_turn(self, session: str, texts: Sequence[str]) -> None:
@@ -177,7 +178,7 @@ class Agent:
         if file.model:
             build_model(self._app.settings, self._secrets, model=file.model)
 
-    def _read_choice(self, session: str) -> None:
+    def _read_choice(self, session: str, history: ConversationHistory) -> None:
         root = self._app.root(session) or session
         self._app.person(session)
         self._app.person(root)
@@ -185,10 +186,14 @@ class Agent:
         if self._choice_of is not None:
             self._prepared[root] = self._choice_of(root)
         self._modes.setdefault(root, None)
-        self._read_mode(root)
-        for one in {session, root}:  # any process may have chosen another agent
-            self._agents.pop(one, None)
-            self._limits(one)
+        if root == session:
+            self._note_plan_mode(root, history.mode == "plan")
+        else:
+            self._read_mode(root)
+            self._agents.pop(root, None)
+            self._limits(root)
+        # Any process may have chosen another agent.
+        self._agents[session] = self._limits_of_agent(session, history.agent)
 
     def forget_choice(self, session: str) -> None:
         """What `choice_of` returns for a session has changed."""
@@ -287,15 +292,18 @@ class Agent:
             if self._app.has_log:
                 logged = self._app.store.log.latest(session, SessionAgentChosen.topic)
             name = logged.agent if isinstance(logged, SessionAgentChosen) else ""
-            limits = _AgentLimits()
-            if name:
-                cwd = Path(self._app.store.sessions.origin(session).cwd or ".")
-                try:
-                    limits = _limits_of(self.prompt_files.find(cwd, "agent", name))
-                except HermesError:
-                    limits = _AgentLimits(mode="plan")
-            self._agents[session] = limits
+            self._agents[session] = self._limits_of_agent(session, name)
         return self._agents[session]
+
+    def _limits_of_agent(self, session: str, name: str) -> "_AgentLimits":
+        """What the file of that agent says to a session; nothing without an agent."""
+        if not name:
+            return _AgentLimits()
+        cwd = Path(self._app.store.sessions.origin(session).cwd or ".")
+        try:
+            return _limits_of(self.prompt_files.find(cwd, "agent", name))
+        except HermesError:
+            return _AgentLimits(mode="plan")
 
     def _agent_file(self, session: str) -> PromptFile | None:
         return self._limits(session).file
@@ -318,6 +326,9 @@ class Agent:
         if self._app.has_log:
             logged = self._app.store.log.latest(session, ModeChanged.topic)
         is_planned = isinstance(logged, ModeChanged) and logged.mode == "plan"
+        self._note_plan_mode(session, is_planned)
+
+    def _note_plan_mode(self, session: str, is_planned: bool) -> None:
         if is_planned or self._modes.get(session) == "plan":
             self._modes[session] = "plan" if is_planned else None
 

@@ -212,7 +212,17 @@ class App:
         payload["session_id"], payload["turn_id"] = session, turn
         self.bus.publish(event.topic, payload)
 
+    def note_lineage(self, first: Row) -> None:
+        """Remembers from the first row of a session whom it works for. A child's root has to be asked for."""
+        created = first.event
+        if isinstance(created, SessionCreated) and created.kind != "child":
+            with self._lock:
+                self._roots[first.session] = ""
+                self._persons[first.session] = created.person
+
     def _publish(self, row: Row, foreign: bool) -> None:
+        if row.type == SessionCreated.topic:
+            self.note_lineage(row)
         bus = self.bus
         if not bus.has_subscribers(row.type):
             return

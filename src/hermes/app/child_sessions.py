@@ -35,6 +35,13 @@ ChildState: TypeAlias = Literal[
 ]  # fmt: skip
 _TAIL_ROWS = 400
 _MAX_TEXT_CHARS = 400
+_VERBS = {
+    "terminal": "run",
+    "read_file": "read",
+    "write_file": "write",
+    "edit_file": "edit",
+    "search_files": "search for",
+}
 _MAX_DOING_CHARS = 120
 
 
@@ -196,7 +203,7 @@ class _Tail:
                 case AssistantMessage(text=text):
                     self.answer = text.strip() or self.answer
                 case ToolStarted(name=name, arguments=arguments):
-                    self.doing = _call_in_words(name, arguments)
+                    self.doing = call_in_words(name, arguments)
                 case ToolFinished():
                     self.doing = "thinking"
                 case (ApprovalRequested() | QuestionAsked()) as asked:
@@ -221,12 +228,13 @@ class _Tail:
         return self._ended.detail
 
 
-def _call_in_words(name: str, arguments: str) -> str:
-    """The tool and the first text among its arguments, as in `terminal make test`."""
+def call_in_words(name: str, arguments: str) -> str:
+    """What it does and the first text among its arguments, as in `run make test`."""
+    verb = _VERBS.get(name, name.replace("_", " "))
     try:
         values = parse_arguments(arguments)
     except BadArguments:
-        return name
+        return verb
     texts = values.values() if isinstance(values, dict) else ()
     first = next((one for one in texts if isinstance(one, str) and one.strip()), "")
-    return f"{name} {' '.join(first.split())}".rstrip()[:_MAX_DOING_CHARS]
+    return f"{verb} {' '.join(first.split())}".rstrip()[:_MAX_DOING_CHARS]

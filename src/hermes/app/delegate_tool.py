@@ -181,12 +181,12 @@ class Delegation:
     @contextmanager
     def _shown(self, context: ToolContext, child: str) -> Iterator[None]:
         """Shows what the child does while its parent waits."""
+        from hermes.app.child_sessions import call_in_words
 
         def see(event: Mapping[str, Any]) -> None:
             if event.get("session_id") == child:
-                context.show(
-                    f"{child[-6:]}: {event['name']} {str(event['arguments'])[:120]}\n"
-                )
+                words = call_in_words(event["name"], str(event["arguments"]))
+                context.show(f"{child[-6:]}: {words}\n")
 
         handle = self._app.bus.subscribe("agent.tool.started", see)
         try:

@@ -132,6 +132,15 @@ class ModelInfo(msgspec.Struct, frozen=True):
         return f"{label_of(self.provider)} {self.name}".strip()
 
 
+def plugin_veto(app: App) -> Veto | None:
+    """What plugins say about each call, if any is enabled."""
+    if app.plugins is None:
+        return None
+    from hermes.app.plugin_parts import PluginVeto
+
+    return PluginVeto(app.plugins)
+
+
 class CurrentPolicy:
     """Implements the `Policy` port with the policy that is current at each call: the mode may change in a turn."""
 
@@ -216,6 +225,7 @@ class EngineParts:
                 check_budget=self.spending.check,
                 price=self._price,
                 engine=self._review_engine,
+                veto=partial(plugin_veto, app),
             ),
         )
         self.plan_tool: Tool = PlanTool(start_work).present_plan
@@ -540,7 +550,9 @@ class Engine:
 
             if self.mode != "plan":
                 tools = self._of_command(session, self._tools(session, agent))
-            lending = LendingContext(tools, policy, approvals, keeper, self._veto())
+            lending = LendingContext(
+                tools, policy, approvals, keeper, plugin_veto(self._app)
+            )
             own = self._answering.codex_for(self.mode).runtime(
                 session, approvals, judge=policy, keeper=keeper, lending=lending
             )
@@ -550,7 +562,7 @@ class Engine:
         blind = "" if model.facts.images else f"{model.provider}:{model.name}"
         native = NativeRuntime(
             Metered(model, partial(parts.spending.guess, session)),
-            CallRunner(tools, policy, approvals, keeper, self._veto()),
+            CallRunner(tools, policy, approvals, keeper, plugin_veto(self._app)),
             max_steps=self._max_steps(session),
             context=self._answering.room,
             sight=ImageDescriber(
@@ -560,14 +572,6 @@ class Engine:
             adapted=partial(self.adapted, session),
         )
         return CheckedRuntime(native, self._checks(session, approvals))
-
-    def _veto(self) -> Veto | None:
-        """What plugins say about each call, if any is enabled."""
-        if self._app.plugins is None:
-            return None
-        from hermes.app.plugin_parts import PluginVeto
-
-        return PluginVeto(self._app.plugins)
 
     def _max_steps(self, session: str) -> int:
         """How many calls of the model a turn may make."""
@@ -650,7 +654,7 @@ class Engine:
         from hermes.codex.tool_lending import LendingContext
 
         policy, nobody = ReviewPolicy(), NobodyToAsk()
-        lending = LendingContext(tools, policy, nobody)
+        lending = LendingContext(tools, policy, nobody, veto=plugin_veto(self._app))
         return self._answering.codex.run_outside_sessions(
             CodexTurnServices(nobody, policy, lending)
         )

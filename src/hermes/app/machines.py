@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
+from hermes.app.boards.queue_state import (
+    DISPATCHER_ROLE,
+    dispatcher_place,
+    place_of_card,
+)
 from hermes.app.goals.waking import WAITING_ROLE
 from hermes.app.turn_placement import WORKER_ROLE
 from hermes.errors import SessionNotFound
@@ -17,6 +22,7 @@ from hermes.store.leases import LEASE_TTL_S
 if TYPE_CHECKING:
     from hermes.app.app import App
     from hermes.schema.schedules import Instant
+    from hermes.store.boards import BoardReader, CardPlacement
     from hermes.store.role_leases import HeldRole
 
 MACHINE_ROLE = "machine/"
@@ -46,6 +52,8 @@ class WaitingWork(msgspec.Struct, frozen=True, kw_only=True):
     """When the machine was last heard from; 0 if it is not known."""
     is_draining: bool
     """Whether the machine finishes what runs there, and begins nothing new."""
+    board: str = ""
+    """The board of a card."""
 
 
 class Machines(msgspec.Struct, frozen=True):
@@ -57,6 +65,8 @@ class Machines(msgspec.Struct, frozen=True):
     """Where due jobs are run."""
     seen: Mapping[str, float]
     draining: frozenset[str]
+    with_cards: frozenset[str] = frozenset()
+    """Where ready cards are run."""
 
     def runs_jobs(self, place: str) -> bool:
         """Whether a job of that machine is run when it is due."""
@@ -101,7 +111,10 @@ def read_machines(app: "App") -> Machines:
         if one.facts.get("draining")
     }
     live = {place: frozenset(found) for place, found in surfaces.items()}
-    return Machines(live, frozenset(with_jobs), seen, frozenset(draining))
+    with_cards = frozenset(
+        dispatcher_place(one.name) for one in app.store.roles.held(DISPATCHER_ROLE)
+    )
+    return Machines(live, frozenset(with_jobs), seen, frozenset(draining), with_cards)
 
 
 def _last_seen(role: "HeldRole") -> float:
@@ -121,6 +134,7 @@ def find_waiting(app: "App") -> tuple[WaitingWork, ...]:
         *_waiting_jobs(app, machines, app.store.schedules.due(app.clock.now())),
         *_waiting_sessions(app, machines),
         *_waiting_goals(app, machines),
+        *find_waiting_cards(app, machines),
     ]
     return tuple(sorted(found, key=lambda one: one.since))
 
@@ -169,3 +183,35 @@ def _waiting_goals(app: "App", machines: Machines) -> Iterable[WaitingWork]:
             title = app.store.sessions.title(session)
             since = _last_seen(role) or role.since
             yield machines.waiting("goal", (session, title or session), place, since)
+
+
+def find_waiting_cards(app: "App", machines: Machines) -> list[WaitingWork]:
+    """The ready cards whose folder is on a machine where nothing runs cards."""
+    if not app.store.has_cards:
+        return []
+
+    def read(reader: "BoardReader") -> list[WaitingWork]:
+        boards = {board.slug: board for board in reader.boards()}
+
+        def is_away(card: "CardPlacement") -> bool:
+            place = place_of_card(card, boards)
+            return bool(place) and place not in machines.with_cards
+
+        away = reader.ready(
+            app.clock.now(), without=((), ()), limit=_MAX_LISTED, fits=is_away
+        )
+        return [
+            msgspec.structs.replace(
+                machines.waiting(
+                    "card",
+                    (card.id, card.title),
+                    place_of_card(card, boards),
+                    card.updated or card.created,
+                ),
+                board=card.board,
+            )
+            for card in away
+            if card.board in boards
+        ]
+
+    return app.store.boards.read(read)

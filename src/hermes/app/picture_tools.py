@@ -20,6 +20,7 @@ from hermes.schema.messages import Image, Usage
 from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.text.translation import translator
+from hermes.tools.policy.rule_file import host_rule
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.toolsets import ToolChoice
 
@@ -166,6 +167,7 @@ class PictureTools:
             outputs,
             environment(),
             secrets=self._secrets,
+            rule=host_rule(self._app.home.root),
         )
         if not self._sees:
             return tuple(browser.tools)
@@ -179,5 +181,10 @@ class PictureTools:
         return self._app.settings.media.vision.strip() != "off"
 
     def _vision(self) -> VisionTool:
-        access = VisionAccess(self._app.settings.web, self._secrets, environment())
+        access = VisionAccess(
+            self._app.settings.web,
+            self._secrets,
+            environment(),
+            rule=host_rule(self._app.home.root),
+        )
         return VisionTool(self._folder, access, self._looker)

@@ -25,6 +25,7 @@ class Presence:
         self._app = app
         self._role = role
         self._is_draining = False
+        self._has_ended = False
         self._machine: HeldRole | None = None
 
     async def run(self) -> None:
@@ -43,17 +44,29 @@ class Presence:
                     errors.succeeded(_SAYING)
                 await asyncio.sleep(pause_s)
         finally:
+            self._is_draining = self._has_ended = True
             with contextlib.suppress(StoreError):  # closed already
                 store.hosts.leave(store.leases.owner)
                 self._leave_machine()
 
     def _beat(self) -> None:
+        """Runs in a thread: draining and the end may come at any moment, so each is looked for again after the write
+        that it would undo.
+        """
         store = self._app.store
         store.hosts.beat(store.leases.owner, self._role, __version__)
+        if not self._is_draining:
+            self._hold_machine()
         if self._is_draining:
-            return
-        roles, name = store.roles, machine_role(self._role, this_place(self._app))
-        if self._machine is None or not roles.renew(self._machine, self._facts()):
+            self._leave_machine()
+        if self._has_ended:
+            store.hosts.leave(store.leases.owner)
+
+    def _hold_machine(self) -> None:
+        roles = self._app.store.roles
+        held = self._machine
+        if held is None or not roles.renew(held, self._facts()):
+            name = machine_role(self._role, this_place(self._app))
             self._machine = roles.take(name, self._facts())
 
     def drain(self) -> None:

@@ -30,6 +30,7 @@ OUTCOME_UNKNOWN = (
 
 _END_OF_REPLY = (AssistantMessage, ModelRetried, ReplyRejected, TurnEnded)
 """Events after which the streamed text is in the log, or void."""
+_FEW_ROWS = 200  # that are read and decoded in a moment
 _WRITE_DELAY_S = 0.005  # that a noted row waits, to be written together with others
 
 
@@ -79,12 +80,21 @@ class SessionJournal:
 
     async def load(self) -> None:
         """Reads the whole log once."""
-        store = self._app.store
-        for row in await store.call(lambda: list(store.log.every_event(self.session))):
+        rows = await self._rows()
+        self._app.note_lineage(rows[0])
+        for row in rows:
             self.history.add(row.seq, row.event, row.turn)
             self._count(row.event)
             self._read_up_to = row.seq
             self.epoch = row.epoch
+
+    async def _rows(self) -> list[Row]:
+        """All rows of the session. Those of a long one are read in a thread, as that takes a while."""
+        store = self._app.store
+        rows = await asyncio.wrap_future(store.log.fetch(self.session, limit=_FEW_ROWS))
+        if 0 < len(rows) < _FEW_ROWS:
+            return rows
+        return await store.call(lambda: list(store.log.every_event(self.session)))
 
     @property
     def read_up_to(self) -> int:
@@ -186,10 +196,8 @@ class SessionJournal:
     async def foreign(self) -> list[Row]:
         """The rows that were written past this journal since the last call. The history takes them in."""
         await self.all_written()  # so that no row of our own is taken for another's
-        store, after = self._app.store, self._read_up_to
-        rows = await store.call(
-            store.log.events, self.session, after=after, is_known=True
-        )
+        log, after = self._app.store.log, self._read_up_to
+        rows = await asyncio.wrap_future(log.fetch(self.session, after=after))
         await self.all_written()  # also those that were written while the log was read
         rows = [row for row in rows if row.seq > self._read_up_to]
         others = [row for row in rows if row.seq not in self._own_seqs]

@@ -102,7 +102,7 @@ async def _begin_nothing(session: str, texts: Sequence[str]) -> None:
     """A turn that no command changes."""
 
 
-async def _prepare_nothing(session: str) -> None:
+async def _prepare_nothing(session: str, history: ConversationHistory) -> None:
     """Where no session needs anything from the store."""
 
 
@@ -115,8 +115,8 @@ class RunnerDeps(msgspec.Struct, frozen=True):
     """The engine that runs a session's turns from now on."""
     keep_files: Callable[[str, Path], Awaitable[None]]
     """Saves the state of the files at the end of a turn, for undo."""
-    prepare: Callable[[str], Awaitable[None]] = _prepare_nothing
-    """Reads what `engine` needs to know about a session from the store."""
+    prepare: Callable[[str, ConversationHistory], Awaitable[None]] = _prepare_nothing
+    """Takes what `engine` needs to know about a session from its history, and the rest from the store."""
     begin_turn: Callable[[str, Sequence[str]], Awaitable[None]] = _begin_nothing
     """Takes note of the messages that a turn is about; of none when it has ended."""
     placement: "TurnPlacement | None" = None
@@ -176,8 +176,7 @@ class Runner:
 
         A runner that was stopped before only settles what a crash left.
         """
-        store = self._app.store
-        await store.call(store.sessions.origin, self.session)  # cached from now on
+        await self._app.store.origin(self.session)  # cached from now on
         folder = self._folder()  # a workspace before any program is started
         programs = await asyncio.to_thread(read_only_programs, folder, environment())
         add_workspace(folder, programs)
@@ -199,10 +198,15 @@ class Runner:
                 self.released.set()
 
     async def _work(self, lease: Lease) -> None:
-        self._journal = journal = await self._open_journal(lease)
+        watch = self._app.store.watch(self.session, lease, is_read_next=True)
+        try:
+            self._journal = journal = await self._open_journal(lease)
+        except BaseException:
+            watch.close()
+            raise
         helpers = BackgroundTasks("looking after a session")
         helpers.start(self._renew(lease))
-        helpers.start(self._poll(journal))
+        helpers.start(self._poll(journal, watch))
         try:
             carried = await self._close_crashed_turn(journal)
             self.settled.set()
@@ -225,7 +229,7 @@ class Runner:
         if self._deps.goals is None or not journal.history.goal.is_open:
             return False
         try:
-            await self._deps.prepare(self.session)
+            await self._deps.prepare(self.session, journal.history)
             pursuit = self._deps.goals()
             return await pursuit.advance(journal, partial(self._has_messages, journal))
         except StoreError:
@@ -318,7 +322,7 @@ class Runner:
         if not history.open_turn and not history.open_calls:
             return ()
         journal.turn = history.open_turn
-        await self._deps.prepare(self.session)
+        await self._deps.prepare(self.session, journal.history)
         carried = self._open_calls(history)
         results = [
             result
@@ -399,7 +403,7 @@ class Runner:
         self, journal: SessionJournal, carried: tuple[ToolCall, ...]
     ) -> tuple[TurnEngine, Runtime, TurnBudget]:
         """Writes down that a turn begins. Returns what runs it, and its caps."""
-        await self._deps.prepare(self.session)
+        await self._deps.prepare(self.session, journal.history)
         await self._deps.begin_turn(self.session, _texts(journal.history, carried))
         self._engine = engine = self._deps.engine(self.session)
         opening: list[Event] = []
@@ -442,8 +446,7 @@ class Runner:
             self._deps.keep_files(journal.turn, self._folder()), _SAVE_FILES
         )
         titled: list[Event] = []
-        store = app.store
-        if not await store.call(store.sessions.title, self.session):
+        if not history.title:
             titled = [SessionTitled(title=first_words(history), by="hermes")]
         last_rows = (*history.unfinished(_STOPPED), ended)
         try:
@@ -509,8 +512,7 @@ class Runner:
             else:
                 errors.succeeded(what)
 
-    async def _poll(self, journal: SessionJournal) -> None:
-        watch = self._app.store.watch(self.session, journal.lease)
+    async def _poll(self, journal: SessionJournal, watch: RowWatch) -> None:
         try:
             while True:
                 await watch.wait(_LOG_POLL_INTERVAL_S)

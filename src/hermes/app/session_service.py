@@ -70,13 +70,18 @@ class SessionService:
         text: str,
         *,
         images: tuple[Image, ...] = (),
+        recordings: tuple[str, ...] = (),
         delivery: Delivery = "queue",
         via: str = "",
     ) -> tuple[int, int]:
         """Writes a message to the log and has it answered. Returns the message's cursor `(epoch, seq)`."""
         kind: Literal["queue", "steer"] = "steer" if delivery == "steer" else "queue"
         message = UserMessage(
-            text=writable(text), images=images, delivery=kind, via=via
+            text=writable(text),
+            images=images,
+            recordings=recordings,
+            delivery=kind,
+            via=via,
         )
         leave = await self._leaves(session)
         cursor = await self._record(session, message, offer=leave)
@@ -518,7 +523,7 @@ class SessionService:
         runner = self._runners.get(session)
         store = self._app.store
         try:
-            origin = await store.call(store.sessions.origin, session)
+            origin = await store.origin(session)
             parent = self._parents.get(session) or (
                 origin.parent if origin.kind == "child" else ""
             )

@@ -21,6 +21,7 @@ from hermes.settings.gateway import connected_platforms
 from hermes.settings.load import environment
 from hermes.tools import Needs, close_tools, session_tools
 from hermes.tools.files.file_stamps import FileStamps
+from hermes.tools.policy.rule_file import host_rule
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.session_commands import Surroundings
 from hermes.tools.tool import FunctionTool
@@ -276,7 +277,8 @@ def needs_of(
     settings = app.settings
     around = surroundings_of(app)
     outputs = OutputFolder(around.readable[0])
-    web = tuple(web_tools(settings.web, secrets, outputs, environment(), digest))
+    rule = host_rule(app.home.root)
+    web = tuple(web_tools(settings.web, secrets, outputs, environment(), digest, rule))
     seeing = PictureTools(app, secrets, pictures)
     return Needs(
         outputs=outputs.path,

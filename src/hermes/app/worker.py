@@ -82,6 +82,11 @@ class Worker:
         if app.settings.schedules.enabled:
             jobs = ScheduleLoop(app, self._secrets)
             self._background.start(jobs.run(self._stopping))
+        if app.settings.boards.enabled:
+            from hermes.app.boards.dispatcher import Dispatcher
+
+            cards = Dispatcher(app, self._secrets)
+            self._background.start(cards.run(self._stopping))
 
     async def drain(self) -> None:
         """Takes nothing new and waits for running turns. What does not end in time is handed over to other workers."""
@@ -172,9 +177,9 @@ class Worker:
 
     def _may_take(self, session: str) -> bool:
         """Whether the store offers a session to workers of this place, whoever named it, and its folder is here."""
-        if not self._app.store.work.has(session):
+        origin = self._app.store.sessions.offered_origin(session)
+        if origin is None:
             return False
-        origin = self._app.store.sessions.origin(session)
         if origin.place == self.place:
             return True
         if origin.place:

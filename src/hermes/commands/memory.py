@@ -68,10 +68,12 @@ class RememberedNotes(msgspec.Struct, frozen=True, kw_only=True):
         return {"files": files, "flagged": msgspec.to_builtins(self.flagged)}
 
     def view(self, _now: float) -> Iterable[Block]:
-        for file in self.files:
+        for number, file in enumerate(self.files):
+            if number:
+                yield line("")
             where = f"  {file.path}, {file.fill}"
             yield Line((Span(file.name, "bold"), Span(where, "dim")))
-            yield line(f"{file.text.rstrip() or '(empty)'}\n")
+            yield line(file.text.rstrip() or "(empty)")
         yield from (line(flagged_text(note), "warn") for note in self.flagged)
         if self.service:
             yield line(self.service)

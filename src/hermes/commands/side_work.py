@@ -116,8 +116,9 @@ async def show_agents(
         )
     if action == "open":
         child = await asyncio.to_thread(find_child, context, id)
+        left = context.session
         await context.chat.enter(child.id, recap=True)
-        return message()
+        return message(t("Go back with: /resume {session}", session=left))
     if action == "stop":
         return await stop_child(context, id)
     return await tell_child(context, id, text)

@@ -43,3 +43,8 @@ def accepted_plan(messages: Sequence[Message]) -> str:
             if plan[1]:
                 return plan[2]
     return ""
+
+
+def plan_question(plan: str) -> str:
+    """The words with which a person is asked about a plan."""
+    return f"Plan: {plan.strip().removeprefix('# ')}"

@@ -35,6 +35,7 @@ from hermes.schema.events import (
     SessionCompacted,
     SessionPrompted,
     SessionRedone,
+    SessionTitled,
     SessionTrimmed,
     SessionUndone,
     Steered,
@@ -128,6 +129,8 @@ class ConversationHistory:
         """Every call of the session so far."""
         self.open_turn = ""
         self.prompt: SessionPrompted | None = None
+        self.title = ""
+        """The title, whoever chose it; empty while there is none."""
         self.agent = ""
         """The agent file that the session works as."""
         self.codex_thread: CodexThread | None = None
@@ -204,12 +207,14 @@ class ConversationHistory:
                 self._choose(seq, event)
 
     def _choose(self, seq: int, event: Event | None) -> None:
-        """Adds what was chosen for the session: a thread of codex, an agent, a pin."""
+        """Adds what was chosen for the session: a title, a thread of codex, an agent, a pin."""
         match event:
             case PermissionsRevoked(permissions=permissions):
                 self._revoke(frozenset(permissions))
             case ModeChanged(mode=mode):
                 self.mode = mode
+            case SessionTitled(title=title):
+                self.title = title
             case CodexThread():
                 self.codex_thread = event
             case SessionAgentChosen(agent=agent):

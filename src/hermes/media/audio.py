@@ -43,6 +43,20 @@ def audio_format(data: bytes) -> AudioFormat | None:
     return "mp3" if data[:3] == b"ID3" or is_frame else None
 
 
+def sound_type(data: bytes) -> str:
+    """The media type of a sound file by how it begins; empty if it is none."""
+    known = audio_format(data)
+    if known:
+        return MEDIA_TYPES[known]
+    if data[:4] == b"fLaC":
+        return "audio/flac"
+    if data[4:8] == b"ftyp":
+        return "audio/mp4"
+    if data[:5] == b"#!AMR":
+        return "audio/amr"
+    return "audio/webm" if data[:4] == b"\x1aE\xdf\xa3" else ""
+
+
 def join_audio(parts: Sequence[Audio]) -> Audio:
     """One file of several of the same format. MP3 frames and Ogg streams may follow one another; WAV has one header."""
     first = parts[0]

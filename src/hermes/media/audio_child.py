@@ -39,10 +39,11 @@ class ChildAudio(msgspec.Struct, frozen=True, tag="audio"):
 
 
 class ChildTranscript(msgspec.Struct, frozen=True, tag="transcript"):
-    """What was said."""
+    """What was said. `is_doubtful`: it is probably in another language than the one that was understood."""
 
     text: str
     language: str
+    is_doubtful: bool = False
 
 
 class ChildProblem(msgspec.Struct, frozen=True, tag="problem"):
@@ -105,21 +106,29 @@ def encode(file: IO[bytes], wanted: str) -> bytes:
     return out.getvalue()
 
 
-def understand_english(samples: "array.array[int]") -> ChildTranscript:
-    """Moonshine, whose model is in its package."""
+def understand_english(
+    samples: "array.array[int]", *, is_sure: bool
+) -> ChildTranscript:
+    """Moonshine, whose model is in its package. `is_sure`: it is English; otherwise that is checked."""
     from pathlib import Path
+
+    from hermes.media.english_check import is_english
 
     moonshine: Any = import_module("moonshine_voice")
     folder = Path(str(moonshine.get_assets_path())) / "tiny-en"
+    lines: list[str] = []
+    spoken: list[array.array[int]] = []
     with moonshine.Transcriber(str(folder), moonshine.ModelArch.TINY) as transcriber:
-        lines = [
-            line.text
-            for piece in cut_at_pauses(samples, SPEECH_RATE_HZ, _MOONSHINE_PIECE_S)
+        for piece in cut_at_pauses(samples, SPEECH_RATE_HZ, _MOONSHINE_PIECE_S):
             for line in transcriber.transcribe_without_streaming(
                 [sample / 32768 for sample in piece], SPEECH_RATE_HZ
-            ).lines
-        ]
-    return ChildTranscript(_joined(lines), "en")
+            ).lines:
+                begin = int(line.start_time * SPEECH_RATE_HZ)
+                end = begin + int(line.duration * SPEECH_RATE_HZ)
+                lines.append(line.text)
+                spoken.append(piece[begin:end])
+    is_doubtful = not is_sure and not is_english(spoken, folder)
+    return ChildTranscript(_joined(lines), "en", is_doubtful)
 
 
 def understand(
@@ -205,8 +214,8 @@ def _done(
     match task, arguments:
         case "convert", [wanted]:
             return ChildAudio(encode(file, wanted))
-        case "moonshine", []:
-            return understand_english(decode(file))
+        case "moonshine", language:
+            return understand_english(decode(file), is_sure=language == ["en"])
         case "whisper", [model, *language]:
             return understand(decode(file), model, "".join(language))
         case _:

@@ -65,7 +65,19 @@ class MoonshineTranscriber:
                 sense=SENSE,
                 hint=t.later("Add Whisper: hermes voice add whisper"),
             )
-        found = _understood(self._deps, path, ("moonshine",))
+        task = ("moonshine", *((language,) if language else ()))
+        found = _understood(self._deps, path, task)
+        if found.is_doubtful:
+            raise MediaError(
+                MediaErrorKind.NOT_SUPPORTED,
+                t.later(
+                    "The recording does not sound like English, and only English can be understood here so far."
+                ),
+                sense=SENSE,
+                hint=t.later(
+                    "Add Whisper: hermes voice add whisper. If it is English, set media.language to en."
+                ),
+            )
         return Transcript(text=found.text, language=found.language)
 
 

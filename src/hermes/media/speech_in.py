@@ -76,7 +76,8 @@ def _offline(deps: SpeechDeps) -> tuple[str, ...]:
     """The models on this machine, the preferred one first.
 
     Whisper tells languages apart. Moonshine hears English in everything, and what it makes of another language is
-    fluent and wrong, so without Whisper it is used only by somebody who speaks English.
+    fluent and wrong, so without Whisper it is used only where the system speaks English; it refuses what does not sound
+    like it.
     """
     if deps.settings.language == "en":
         return ("moonshine", "whisper")

@@ -24,7 +24,7 @@ from hermes.tools.tool import judged, tool
 
 if TYPE_CHECKING:
     from hermes.tools.browser.browser_tools import BrowserTools
-    from hermes.tools.web.address_check import Resolver
+    from hermes.tools.web.address_check import HostRule, Resolver
     from hermes.tools.web.web_client import WebClient
 
 t = translator(__name__)
@@ -63,6 +63,7 @@ class VisionAccess(msgspec.Struct, frozen=True):
     secrets: Secrets
     environment: Mapping[str, str]
     resolver: "Resolver | None" = None
+    rule: "HostRule | None" = None
 
 
 def is_address(image: str) -> bool:
@@ -141,8 +142,9 @@ class VisionTool:
     def _client(self) -> "WebClient":
         from hermes.tools.web.web_settings import build_client
 
+        access = self._access
         return build_client(
-            self._access.web, self._access.environment, self._access.resolver
+            access.web, access.environment, access.resolver, access.rule
         )
 
 

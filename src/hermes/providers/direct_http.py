@@ -23,6 +23,10 @@ _MAX_IDLE_CONNECTIONS = 16  # idle connections per server
 _IDLE_CONNECTION_TIMEOUT_S = 30.0
 _MAX_HEAD_BYTES = 64 * 1024
 _READ_BYTES = 64 * 1024
+_CLOSED = "the server closed the connection"
+_CLOSED_UNASKED = (
+    "event type ConnectionClosed"  # h11's words for a close before the answer began
+)
 
 OpenConnection: TypeAlias = Callable[
     ..., Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
@@ -218,9 +222,10 @@ class Http11Connection:
                 self._pacing.note_read(len(data))
                 self._http.receive_data(data)
         except (OSError, h11.RemoteProtocolError) as error:
-            raise ConnectionBroken(str(error)) from error
+            is_close = _CLOSED_UNASKED in str(error)
+            raise ConnectionBroken(_CLOSED if is_close else str(error)) from error
         if isinstance(event, h11.ConnectionClosed) or event is h11.PAUSED:
-            raise ConnectionBroken("the server closed the connection")
+            raise ConnectionBroken(_CLOSED)
         assert isinstance(event, h11.Event)  # noqa: S101 - the two that are not events are handled above
         return event
 

@@ -47,6 +47,8 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     description: str = ""
     workspace: str = ""
     """The workspace of cards that name none."""
+    place: str = ""
+    """The machine that has the folder of that workspace; empty if every machine may have it."""
     budget: str = ""
     """The most that its runs may use in a day (UTC); empty for no limit."""
     max_running: int = 0
@@ -73,6 +75,10 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The agent that looks at the result; empty for a person."""
     workspace: str = ""
     """`scratch`, `dir:PATH` or `worktree:PATH`; empty for the board's."""
+    place: str = ""
+    """The machine that has that folder; empty if every machine may have it."""
+    awaited: str = ""
+    """The machine that people were told it waits for."""
     branch: str = ""
     """With a worktree: the branch of the card."""
     model: str = ""
@@ -317,6 +323,17 @@ class CardRunNoted(BoardEvent, frozen=True, kw_only=True):
     note: Annotated[str, Meta(description="What it said.")] = ""
 
 
+class CardWaiting(BoardEvent, frozen=True, kw_only=True):
+    """A ready card waits for a machine on which nothing runs cards. Also a row of the boards' history."""
+
+    topic: ClassVar[str] = "kanban.card.waiting"
+    sensitive: ClassVar[tuple[str, ...]] = ("reason",)
+
+    card: Annotated[str, Meta(description="Id of the card.")]
+    place: Annotated[str, Meta(description="The machine that has its folder.")]
+    reason: Annotated[str, Meta(description="Why it waits, and what to do.")] = ""
+
+
 class CardRunEnded(BoardEvent, frozen=True, kw_only=True):
     """A run of a card ended. Also a row of the boards' history."""
 
@@ -351,6 +368,7 @@ KANBAN_EVENTS: tuple[type[Event], ...] = (
     CardsLinked,
     CardCommented,
     CardAttached,
+    CardWaiting,
     CardRunStarted,
     CardRunNoted,
     CardRunEnded,

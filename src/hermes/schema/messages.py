@@ -60,6 +60,12 @@ class UserMessage(Event, frozen=True, kw_only=True):
     images: Annotated[
         tuple[Image, ...], Meta(description="Pictures that came with it.")
     ] = ()
+    recordings: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Files of the recordings whose words are in the text. Models don't get them."
+        ),
+    ] = ()
     delivery: Annotated[
         Literal["queue", "steer"],
         Meta(description="Wait for the running turn to end, or go into it."),

@@ -3,6 +3,7 @@
 import binascii
 import re
 from collections.abc import Callable
+from functools import cache
 
 HIDDEN = "********"
 """What replaces a secret."""
@@ -64,9 +65,7 @@ _BEGINS_WITHIN = (
 )
 # What most long runs are: words, a hash or a UUID, a public key of SSH, words and numbers joined (none of which starts
 # like a key). The first part is too short to be base64 of a secret.
-_ORDINARY_PART = (
-    rf"(?!(?=[ACGLNPSacdefghjklnoprstvwxy][8ABCEGIKMOSTabcefhiklnopqrstuvy]){_BEGINS})"
-)
+_ORDINARY_PART = rf"(?:[0-9BDEFHIJKMOQRT-Zbimquz]|(?!(?=.[8ABCEGIKMOSTabcefhiklnopqrstuvy]){_BEGINS}))"
 _END = r"(?![A-Za-z0-9_\-])"
 _ORDINARY = (
     rf"(?:[a-z]{{1,15}}+(?:[_\-]++[a-z]{{1,15}}+)*+{_END}|[0-9a-f\-]{{16,}}+{_END}|AAAA[A-Za-z0-9]++{_END}"
@@ -106,17 +105,53 @@ class _Searches(dict[str, "Callable[..., re.Match[str] | None]"]):
         return search
 
 
+class _AsciiSearches(dict[str, "Callable[..., re.Match[str] | None]"]):
+    """The `search` of patterns for text that is ASCII, where they match the same in two thirds of the time."""
+
+    def __missing__(self, pattern: str) -> "Callable[..., re.Match[str] | None]":
+        search = self[pattern] = re.compile(ascii_pattern(pattern)).search
+        return search
+
+
 class _Matches(dict[str, "Callable[..., re.Match[str] | None]"]):
-    """The same for `match`."""
+    """The same for `match`, in any text: their patterns name no category."""
 
     def __missing__(self, pattern: str) -> "Callable[..., re.Match[str] | None]":
         match = self[pattern] = PATTERNS[pattern].match
         return match
 
 
+@cache
+def ascii_pattern(pattern: str) -> str:
+    r"""Returns a pattern with `\s`, `\d` and `\w` spelled out for ASCII.
+
+    `re` looks a character of a spelled-out set up in a table, but calls a function for each category.
+    """
+    return re.sub(_SET_OR_ESCAPE, _spelled_out, pattern)
+
+
+_SET_OR_ESCAPE = r"\[(?:\^)?\]?(?:[^\]\\]|\\.)*\]|\\."
+_ASCII_SETS = {r"\s": r" \t-\r\x1c-\x1f", r"\d": "0-9", r"\w": "A-Za-z0-9_"}
+_ASCII_ESCAPES = {escape: f"[{one}]" for escape, one in _ASCII_SETS.items()} | {
+    r"\S": r"[^ \t-\r\x1c-\x1f]"
+}
+
+
+def _spelled_out(found: "re.Match[str]") -> str:
+    if found[0][0] == "\\":
+        return _ASCII_ESCAPES.get(found[0], found[0])
+    return re.sub(r"\\.", lambda one: _ASCII_SETS.get(one[0], one[0]), found[0])
+
+
 PATTERNS = _Patterns()
 SEARCH = _Searches()
+ASCII_SEARCH = _AsciiSearches()
 MATCH = _Matches()
+
+
+def compiled_for(text: str, pattern: str) -> "re.Pattern[str]":
+    """Returns a pattern of `PATTERNS` that finds the same in `text`, faster if that is ASCII."""
+    return PATTERNS[ascii_pattern(pattern) if text.isascii() else pattern]
 
 
 def compiled(pattern: str) -> "re.Pattern[str]":
@@ -145,7 +180,10 @@ def may_hold_key(text: str, classes: bytes, start: int) -> bool:
             end = ordinary.end()
         if start and text[start - 1] in ":./~" and _continues_key(text, start, end):
             return True
-        start = classes.find(_LONG_RUN, end) if len(classes) - end > _RUN_LENGTH else -1
+        if len(classes) - end <= _RUN_LENGTH:
+            return False
+        run = find_long_run(classes, end)
+        start = -1 if run is None else run.start()
     return False
 
 

@@ -14,6 +14,7 @@ from hermes.settings.key_shapes import (
     KEY_CLASSES,
     SPLIT_KEY,
     compiled,
+    compiled_for,
     find_long_run,
     is_secret_value,
     key_classes,
@@ -71,7 +72,7 @@ def mask(text: str, depth: int = _DEPTH) -> str:
     addresses. Encoded text is decoded up to `depth` times.
     """
     is_ascii = text.isascii()
-    if is_ascii and "%" not in text:
+    if is_ascii and ("%" not in text or not _may_be_escaped(text)):
         low = text.lower()
     else:
         plain = _plain(text)
@@ -88,11 +89,9 @@ def mask(text: str, depth: int = _DEPTH) -> str:
         or (
             is_pair
             and (
-                ("z" in low and "authorization" in low)
-                or ("_" in low and "_auth" in low)
-                or ('"' in low and '"auth"' in low)
+                "auth" in low
                 or ("k" in low and "cookie" in low)
-                or ("-" in low and "curl" in low)
+                or ("-u" in low and "curl" in low)
             )
         )
     ) and may_hold_header(low):
@@ -135,6 +134,11 @@ def _plain(text: str) -> str:
     return text
 
 
+def _may_be_escaped(text: str) -> bool:
+    """Returns whether `text` may have one of the percent signs that `_plain` removes."""
+    return "%2" in text or "%3" in text or "%5" in text
+
+
 def _mask_lines(text: str, low: str) -> str:
     """Masks rows of files with passwords, and keys that line breaks split."""
     if may_hold_row(low):
@@ -153,7 +157,7 @@ def _mask_userinfo(text: str) -> str:
 
 def _mask_query(text: str) -> str:
     return (
-        compiled(_QUERY).sub(lambda found: found[1] + HIDDEN, text)
+        compiled_for(text, _QUERY).sub(lambda found: found[1] + HIDDEN, text)
         if "=" in text and ("?" in text or "&" in text)
         else text
     )

@@ -4,7 +4,7 @@ They run for every line that is logged or shown, so each decides in one search w
 as long for. They may say yes too often, but never no where `named_secrets` would mask something.
 """
 
-from hermes.settings.key_shapes import SEARCH
+from hermes.settings.key_shapes import ASCII_SEARCH, SEARCH
 from hermes.settings.spelled_secrets import SPELLED
 
 _LONGEST_LINE = 2_000
@@ -30,19 +30,17 @@ _BARE = (  # a digit and something else than a number; after `12` even a `k`, wh
     rf"(?=[^{_STOPS}]{{6}})(?!(?:\.{{0,2}}|~)/)"
     rf"(?:{_LONG_VALUE}|(?=[^{_STOPS}\d]{{0,60}}\d)[{_COUNT}]{{0,60}}[^{_STOPS}{_COUNT}])"
 )
-# Fewer steps than `_SEPARATOR` for the same words, and a little more permissive.
-_TO_VALUE = (
-    r"(?:[:=](?![:=])>?+|:=)[ \t]*+(?:[|>][+\-]?\d?[ \t]*+(?=\r?\n))?+(?:\r?\n\s*+)?+"
-)
-_SOME_VALUE = (
-    rf"[\"'`\\]|(?=[^{_STOPS}]{{6}})(?:[^{_STOPS}\d]{{0,60}}+\d|[^{_STOPS}]{{16}})"
+# Fewer steps than `_SEPARATOR` for the same words, and a little more permissive: what matters is that each is short.
+_TO_VALUE = r"[:=][:=>]?+(?<!==|::)[ \t]*+"
+_SOME_VALUE = (  # or a line break, or the start of a block in YAML
+    rf"[\"'`\\\r\n|>]|(?=[^{_STOPS}]{{6}})(?:[^{_STOPS}\d]{{0,60}}+\d|[^{_STOPS}]{{16}})"
 )
 # A sentence or a label, and a value with a digit.
 _SPELLED_VALUE = (
-    rf"(?<=[\s\"'`])(?![:=])(?:[^{_STOPS}\d]{{0,60}}+\d"
+    rf"(?<=[\s\"'`])(?:[^{_STOPS}\d:=][^{_STOPS}\d]{{0,60}}+\d|\d"
     r"|(?:is|was|are|for|of|set|reset|changed|equals)[ \t:=][^\d\n]{0,140}+\d)"
 )
-_AFTER_NAME = r"s?+_?+\d{0,2}+(?:>|[\\\"'`\]\s]*+"
+_AFTER_NAME = r"[s_\d]{0,4}+(?:>|[\\\"'`\]\s]*+"
 _AFTER_KEY = rf"{_AFTER_NAME}(?:{_TO_VALUE}(?:{_SOME_VALUE})|{_SPELLED_VALUE}))"
 _AFTER_PASS = (
     rf"{_AFTER_NAME}(?:{_TO_VALUE}(?:\d{{4}}|{_SOME_VALUE})|{_SPELLED_VALUE}))"
@@ -62,6 +60,13 @@ _VALUED_PASS = rf"{_PASSWORD}{_VALUED_PIN}"
 _VALUED_SECRET = rf"secret{_VALUED}"
 _VALUED_PWD = rf"pwd{_VALUED_PIN}"
 _VALUED_CREDENTIAL = rf"credential{_VALUED}"
+# What is searched for if the line has the word, in pairs: quickly, and closely.
+_TOKEN = ((_SOME_TOKEN, _VALUED_TOKEN),)
+_SOME_AND_VALUED_KEY = ((_SOME_KEY, _VALUED_KEY),)
+_SECRET = ((_SOME_SECRET, _VALUED_SECRET),)
+_CREDENTIAL = ((_SOME_CREDENTIAL, _VALUED_CREDENTIAL),)
+_PASS = ((_SOME_PASS, _VALUED_PASS),)
+_PWD = ((_SOME_PWD, _VALUED_PWD),)
 _VALUE = r"(?!\$[{(]|\$[A-Za-z_]\w*(?:\s|$)|\*+(?:\s|$)|<|(?:\.{0,2}|~)/|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\s|$))[^\s\"'`\\&|<>]"
 _FACTS = (
     r"COUNT|LIMIT|UR[IL]|FILE|PATH|NAME|ENDPOINT|TTL|TYPE|LENGTH|ENV|VAR|FIELD|HEADER|EXPIRY|EXPIRES|POLICY|SIZE|DIR"
@@ -85,7 +90,7 @@ _ANY_FIELD = (  # by how the names end, also in the plural or with a number
 )
 _BODY = rf"{_WORD}{_SEPARATOR}[^{_STOPS}]{{1,1000}}&"
 _NETRC = r"(?:login|user)\s+\S+\s+password[ \t]"
-_PIN = r"PIN(?<![A-Za-z]PIN)(?: code| number)?\s{0,4}(?:[:=]|is|was)[ \t]{0,4}\d{4}"
+_PIN = r"PIN(?<![A-Za-z]PIN)[\s\S]{0,300}\d{4}"
 _ELEMENT = rf"{_WORD}>[^<]"
 _AUTHORIZATION = (
     r"authorization\\*[\"']?\s{0,4}[:=]\s{0,4}\\*[\"']?\s{0,4}(?:(?:basic|bearer|token|apikey|negotiate|ntlm)[ \t]+)?"
@@ -109,35 +114,59 @@ def may_name_secret(text: str, low: str, *, is_pair: bool) -> bool:
     """
     if len(low) > _LONGEST_LINE:
         return any(word in low for word in _ROOTS)
-    has_token = has_key = has_pass = has_pwd = False
+    searches: tuple[tuple[str, str], ...] = ()
     if "k" in low:
-        has_token, has_key = "token" in low, "key" in low
-    has_secret = "secret" in low
-    has_credential = "credential" in low
+        if "token" in low:
+            searches = _TOKEN
+        if "key" in low:
+            searches += _SOME_AND_VALUED_KEY
+    if "cre" in low:
+        if "secret" in low:
+            searches += _SECRET
+        if "credential" in low:
+            searches += _CREDENTIAL
     if "p" in low:
-        has_pass, has_pwd = "pass" in low, "w" in low and "pwd" in low
-        if "P" in text and "PIN" in text and SEARCH[_PIN](text):
-            return True
-    is_named = (
-        has_token or has_key or has_secret or has_credential or has_pass or has_pwd
+        if "pass" in low:
+            searches += _PASS
+        if "w" in low and "pwd" in low:
+            searches += _PWD
+    if not searches:
+        return (is_pair and _has_other_field(low)) or _has_pin(text)
+    return _may_be_valued(text, low, searches, is_pair=is_pair)
+
+
+def _has_pin(text: str) -> bool:
+    return "P" in text and "PIN" in text and SEARCH[_PIN](text) is not None
+
+
+def _has_other_field(low: str) -> bool:
+    """Returns whether an address without the words above may have a secret field."""
+    return (
+        ("?" in low or "&" in low)
+        and ("sig" in low or "auth" in low)
+        and _has_field(low)
     )
-    is_marked = is_pair or (is_named and _is_marked(low))
-    if not is_marked and (not is_named or SEARCH["[0-9]"](low) is None):
+
+
+def _may_be_valued(
+    text: str, low: str, searches: tuple[tuple[str, str], ...], *, is_pair: bool
+) -> bool:
+    """Returns whether a name that is there may have a value."""
+    search = ASCII_SEARCH if low.isascii() else SEARCH
+    is_marked = is_pair or _is_marked(low)
+    if not is_marked and search[r"\d"](low) is None:
         return False
-    if (
-        (has_token and _has_secret(low, _SOME_TOKEN, _VALUED_TOKEN))
-        or (has_key and _has_secret(low, _SOME_KEY, _VALUED_KEY))
-        or (has_secret and _has_secret(low, _SOME_SECRET, _VALUED_SECRET))
-        or (has_credential and _has_secret(low, _SOME_CREDENTIAL, _VALUED_CREDENTIAL))
-        or (has_pass and _has_secret(low, _SOME_PASS, _VALUED_PASS))
-        or (has_pwd and _has_secret(low, _SOME_PWD, _VALUED_PWD))
-    ):
-        return True
-    if is_pair and ("?" in low or "&" in low):
-        is_field = is_named or "sig" in low or "auth" in low
-        if is_field and _has_field(low):
+    for some, valued in searches:
+        found = search[some](low)
+        if found is not None and _has_secret(low, valued, found.start()):
             return True
-    return is_marked and is_named and _is_named_otherwise(text, low)
+    return _has_pin(text) or (
+        is_marked
+        and (
+            (is_pair and ("?" in low or "&" in low) and _has_field(low))
+            or _is_named_otherwise(text, low)
+        )
+    )
 
 
 def _is_marked(low: str) -> bool:
@@ -150,16 +179,14 @@ def _is_marked(low: str) -> bool:
     )
 
 
-def _has_secret(low: str, some: str, valued: str) -> bool:
-    """Takes a closer look from where a quick search finds something."""
-    found = SEARCH[some](low)
-    if found is None:
-        return False
-    start = max(found.start() - _LONGEST_KIND, 0)
+def _has_secret(low: str, valued: str, start: int) -> bool:
+    """Takes a closer look from where a quick search found something."""
+    search = ASCII_SEARCH if low.isascii() else SEARCH
+    start = max(start - _LONGEST_KIND, 0)
     return bool(
-        SEARCH[valued](low, start)
-        or SEARCH[SPELLED](low, start)
-        or SEARCH[_ELEMENT](low, start)
+        search[valued](low, start)
+        or search[SPELLED](low, start)
+        or search[_ELEMENT](low, start)
     )
 
 
@@ -167,18 +194,27 @@ def _is_named_otherwise(text: str, low: str) -> bool:
     """Returns whether there may be a variable in capitals, an option, a private key or a netrc file."""
     return bool(
         (("=" in low or "'" in low) and text != low and _has_capital_name(text))
-        or (
-            "-" in low
-            and "--" in low
-            and SEARCH[_ANY_OPTION](low)
-            and SEARCH[_OPTION](low)
-        )
+        or ("-" in low and "--" in low and _has_option(low))
         or ("v" in low and ("private key" in low or "private-lines" in low))
         or (
             "password" in low
             and ("login" in low or "user" in low)
             and SEARCH[_NETRC](low)
         )
+    )
+
+
+def _has_option(low: str) -> bool:
+    """Returns whether the name of an option may be that of a secret."""
+    options = low[low.find("--") :]
+    return bool(
+        (
+            ("k" in options and ("token" in options or "key" in options))
+            or "cre" in options
+            or ("p" in options and ("pass" in options or "pwd" in options))
+        )
+        and SEARCH[_ANY_OPTION](options)
+        and SEARCH[_OPTION](options)
     )
 
 
@@ -226,14 +262,14 @@ def may_hold_header(low: str) -> bool:
 def may_hold_command(low: str) -> bool:
     """Returns whether there may be a command with a password after a one-letter option."""
     return (
-        ("login" in low and "-p" in low)
-        or ("q" in low and "mysql" in low and "-p" in low)
-        or ("redis-cli" in low and "-a" in low)
-        or ("sshpass" in low and "-p" in low)
-        or ("smbclient" in low and "-u" in low)
-        or ("echo" in low and "|" in low and "sudo" in low)
+        (
+            "-p" in low
+            and ("login" in low or ("q" in low and "mysql" in low) or "sshpass" in low)
+        )
+        or ("-a" in low and "redis-cli" in low)
+        or ("-u" in low and "smbclient" in low)
+        or ("|" in low and ("chpasswd" in low or ("echo" in low and "sudo" in low)))
         or (("'" in low or '"' in low) and "identified" in low)
-        or "chpasswd" in low
     )
 
 

@@ -6,7 +6,7 @@ No separator marks such a value, so its shape decides. Words, names, versions, d
 
 import re
 
-from hermes.settings.key_shapes import HIDDEN, compiled
+from hermes.settings.key_shapes import HIDDEN, compiled, compiled_for
 from hermes.settings.named_secrets import is_random, lowered, stands_for_secret
 
 _PASSWORD = r"(?<![a-z])pass(?:word|wd|phrase|code)?s?|(?<![a-z])pwd|(?<![a-z])pin(?: code| number)?"  # noqa: S105
@@ -27,7 +27,7 @@ _WHOSE = rf"(?:'[^'\n]{{1,100}}+'|\"[^\"\n]{{1,100}}+\"|(?!(?:is|was)[ \t]){_WOR
 _NEXT_LINE = r"[ \t]{0,4}[:=][ \t]{0,4}(?:[|>][+\-]?\d?[ \t]{0,4})?(?:\r?\n[ \t]{0,80}){1,3}(?=\S{1,200}[ \t]{0,8}(?:\r?\n|$))"
 _VALUE = r"(?=[^\s&\"'`,;<>(){}\[\]\\|]{0,100}\d)[^\s&\"'`,;<>(){}\[\]\\|]{4,200}"
 SPELLED = (
-    rf"{_NAME}(?:(?P<said>(?:[ \t](?:for|of)[ \t]{_WHOSE})?+(?:{_WORDS_BETWEEN}|[ \t]{{0,4}}[:=][ \t]{{0,4}}(?![^\s/]{{0,2}}//))|{_NEXT_LINE})"  # noqa: E501
+    rf"{_NAME}(?:(?P<said>(?:[ \t](?:for|of)[ \t]{_WHOSE})?+(?:{_WORDS_BETWEEN}|[ \t]{{0,4}}[:=](?![:=])[ \t]{{0,4}}(?![^\s/]{{0,2}}//))|{_NEXT_LINE})"  # noqa: E501
     r"|[ \t]{1,4}|[ \t]{0,4}(?:\r?\n[ \t]{0,80}))"
     rf"(?(login)(?:[^\s/:]{{1,40}}[ ]?[/:][ ]?)?)[\"'`]?(?P<value>{_VALUE})"
 )
@@ -45,7 +45,8 @@ _COOKIE_ROW = r"(\t(?:TRUE|FALSE)\t/[^\t\n]*\t(?:TRUE|FALSE)\t\d+\t[^\t\n]+\t)([
 def mask_spelled(text: str) -> str:
     """Masks values that a sentence or a label calls a secret, if they look like one."""
     parts, at = list[str](), 0
-    for found in compiled(SPELLED).finditer(lowered(text)):
+    low = lowered(text)
+    for found in compiled_for(low, SPELLED).finditer(low):
         start, end = found.span("value")
         value = text[start:end].rstrip(".:!?")
         if _is_secret(value, text[found.start() : start], found):

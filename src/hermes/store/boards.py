@@ -47,7 +47,16 @@ _UPDATE_CARD = f"UPDATE cards SET {_CARD_CHANGES} WHERE id = ?"  # noqa: S608
 _INSERT_EVENT = "INSERT INTO card_events (board, card, ts, topic, data) VALUES (?, ?, ?, ?, ?) RETURNING id"
 _OPEN_PARENTS = """SELECT cards.data FROM card_links JOIN cards ON cards.id = card_links.parent
 WHERE card_links.child = ? AND cards.status NOT IN ('done', 'archived')"""
+_FITTING_ROWS = 200  # that are looked at together for those that fit
 _QUEUE_ORDER = "ORDER BY priority DESC, created, id"
+
+
+class CardPlacement(msgspec.Struct):
+    """Where a card works: a part of its data that is read much faster than all of it."""
+
+    board: str
+    workspace: str = ""
+    place: str = ""
 
 
 class _CardLabels(msgspec.Struct):
@@ -57,6 +66,7 @@ class _CardLabels(msgspec.Struct):
 
 
 _read_card = msgspec.json.Decoder(Card).decode
+_read_placement = msgspec.json.Decoder(CardPlacement).decode
 _read_labels = msgspec.json.Decoder(_CardLabels).decode
 _read_board = msgspec.json.Decoder(Board).decode
 
@@ -154,13 +164,25 @@ class BoardReader:
         return [_read_card(data) for (data,) in self._rows(query, *values)]
 
     def ready(
-        self, now: float, *, without: tuple[Sequence[str], Sequence[str]], limit: int
+        self,
+        now: float,
+        *,
+        without: tuple[Sequence[str], Sequence[str]],
+        limit: int,
+        fits: Callable[[CardPlacement], bool] | None = None,
     ) -> list[Card]:
-        """Cards that can start, the most important first. `without` names agents and boards that may start nothing."""
+        """Cards that can start, the most important first. `without` names agents and boards that may start nothing;
+        `fits` decides by where a card works.
+        """
         found = [
-            *self._startable("status = 'ready'", "assignee", now, without, limit),
+            *self._startable("status = 'ready'", "assignee", now, without, limit, fits),
             *self._startable(
-                "status = 'review' AND reviewer != ''", "reviewer", now, without, limit
+                "status = 'review' AND reviewer != ''",
+                "reviewer",
+                now,
+                without,
+                limit,
+                fits,
             ),
         ]
         found.sort(key=lambda card: (-card.priority, card.created, card.id))
@@ -173,14 +195,25 @@ class BoardReader:
         now: float,
         without: tuple[Sequence[str], Sequence[str]],
         limit: int,
+        fits: Callable[[CardPlacement], bool] | None,
     ) -> list[Card]:
         where += " AND due <= ?"
         for column, names in zip((who, "board"), without, strict=True):
             if names:
                 where += f" AND {column} NOT IN ({', '.join('?' for _ in names)})"
-        query = f"SELECT data FROM cards WHERE {where} {_QUEUE_ORDER} LIMIT ?"  # noqa: S608
-        found = self._rows(query, now, *without[0], *without[1], limit)
-        return [_read_card(data) for (data,) in found]
+        query = f"SELECT data FROM cards WHERE {where} {_QUEUE_ORDER} LIMIT ? OFFSET ?"  # noqa: S608
+        values = (now, *without[0], *without[1])
+        page, offset, found = max(limit, _FITTING_ROWS if fits else 0), 0, list[Card]()
+        while rows := self._rows(query, *values, page, offset):
+            found += [
+                _read_card(data)
+                for (data,) in rows
+                if fits is None or fits(_read_placement(data))
+            ]
+            offset += page
+            if len(found) >= limit or len(rows) < page:
+                break
+        return found[:limit]
 
     def counts(self) -> list[tuple[str, str, str, int]]:
         """How many cards there are by board, status and assignee."""

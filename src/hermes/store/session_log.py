@@ -41,9 +41,7 @@ t = translator(__name__)
 
 _PAGE_ROWS = 1000
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = ?"
-_PAGE = (
-    f"SELECT {STORED} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
-)
+PAGE = f"SELECT {STORED} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608 - our own names
 _PART = f"SELECT {STORED} FROM events WHERE session = ? AND seq > 1 AND seq <= ? ORDER BY seq"  # noqa: S608 - our own names
 _LAST_TURN = (
     f"SELECT type FROM events WHERE session = ? AND type IN ('{TurnStarted.topic}', '{TurnEnded.topic}')"  # noqa: S608 - our own names
@@ -176,7 +174,7 @@ class SessionLog:
         """
         rows = self._db.run_on_reader(
             lambda connection: checked(
-                connection.execute(_PAGE, (session, after, limit))
+                connection.execute(PAGE, (session, after, limit))
             )
         )
         if rows or is_known:
@@ -184,6 +182,19 @@ class SessionLog:
         if not self._db.select(_HEAD, (session,)):
             raise missing_session(session)
         return rows
+
+    def fetch(
+        self, session: str, *, after: int = 0, limit: int = 1000
+    ) -> "Future[list[Row]]":
+        """Reads as `events` with `is_known` does, without waiting for a server."""
+        future: Future[list[Row]] = Future()
+        try:
+            rows = self.events(session, after=after, limit=limit, is_known=True)
+        except Exception as error:  # noqa: BLE001 - whoever awaits the future gets it
+            future.set_exception(error)
+        else:
+            future.set_result(rows)
+        return future
 
     def has_open_turn(self, session: str) -> bool:
         """Returns whether a turn of the session has started and not ended."""
@@ -355,7 +366,7 @@ class SessionLog:
 
 def _person(connection: SqlConnection, session: str) -> str:
     """Returns whose memory a session uses, from its first row."""
-    rows = checked(connection.execute(_PAGE, (session, 0, 1)))
+    rows = checked(connection.execute(PAGE, (session, 0, 1)))
     created = rows[0].event if rows else None
     return created.person if isinstance(created, SessionCreated) else ""
 

@@ -26,6 +26,12 @@ t = translator(__name__)
 
 _FIELDS = "id, epoch, head, created, updated, kind, parent, parent_seq, root, surface, cwd, title, model, messages, turns"
 _MAX_CACHED_SESSIONS = 2_048  # cached origins
+_ORIGIN = (
+    "SELECT kind, parent, root, surface, cwd, created, place FROM sessions WHERE id = ?"
+)
+_OFFERED_ORIGIN = (
+    f"{_ORIGIN} AND EXISTS (SELECT 1 FROM work WHERE work.session = sessions.id)"  # noqa: S608 - our own names
+)
 _SELECT = f"""
 SELECT {_FIELDS},
   (SELECT coalesce(sum(cost_usd), 0.0) FROM usage WHERE session = sessions.id),
@@ -170,6 +176,9 @@ class SurfaceUsage(msgspec.Struct, frozen=True):
     unpriced_calls: int
 
 
+_LISTED = "kind != 'child' AND surface != 'batch'"
+
+
 class SessionTable:
     """The sessions of one database."""
 
@@ -192,10 +201,35 @@ class SessionTable:
         bound = updated_before if updated_before is not None else float("inf")
         conditions, values = filed.condition() if filed else ("", ())
         where = (
-            f"WHERE updated < ? AND kind != 'child' AND surface != 'batch'{conditions} "
+            f"WHERE updated < ? AND {_LISTED}{conditions} "
             "ORDER BY updated DESC, id DESC LIMIT ?"
         )
         return self._select(where, (bound, *values, limit))
+
+    def page(
+        self,
+        *,
+        limit: int,
+        updated_before: float | None = None,
+        filed: "FiledAs | None" = None,
+    ) -> tuple[list[SessionInfo], bool]:
+        """Returns a page of `recent`, and whether there are more. The next page is what was updated before its last.
+
+        A page never ends between sessions of the same time, which the next one would leave out; so it may be longer.
+        """
+        found = self.recent(limit=limit + 1, updated_before=updated_before, filed=filed)
+        if len(found) <= limit:
+            return found, False
+        last, after = found[limit - 1 :]
+        if after.updated < last.updated:
+            return found[:limit], True
+        conditions, values = filed.condition() if filed else ("", ())
+        same = self._select(
+            f"WHERE updated = ? AND id < ? AND {_LISTED}{conditions} ORDER BY id DESC",
+            (last.updated, last.id, *values),
+        )
+        older = self.recent(limit=1, updated_before=last.updated, filed=filed)
+        return found[:limit] + same, bool(older)
 
     def titled(self, words: str, *, limit: int) -> list[SessionInfo]:
         """Returns sessions whose title or folder contains all words, most recently used first."""
@@ -245,19 +279,29 @@ class SessionTable:
 
     def origin(self, session: str) -> SessionOrigin:
         """Returns how a session started; cached."""
-        known = self._origins.get(session)
+        known = self._origins.get(session) or self._read_origin(_ORIGIN, session)
         if known is None:
-            query = "SELECT kind, parent, root, surface, cwd, created, place FROM sessions WHERE id = ?"
-            row = self._db.run_on_reader(
-                lambda connection: connection.execute(query, (session,)).fetchone()
-            )
-            if row is None:
-                raise _unknown(session)
-            known = SessionOrigin(*row)
-            if len(self._origins) >= _MAX_CACHED_SESSIONS:
-                self._origins.clear()
-            self._origins[session] = known
+            raise _unknown(session)
         return known
+
+    def known_origin(self, session: str) -> SessionOrigin | None:
+        """Returns how a session started if that was read before; never asks the database."""
+        return self._origins.get(session)
+
+    def offered_origin(self, session: str) -> SessionOrigin | None:
+        """Returns how a session started that waits for a worker, or is being answered by one; None for any other."""
+        return self._read_origin(_OFFERED_ORIGIN, session)
+
+    def _read_origin(self, query: str, session: str) -> SessionOrigin | None:
+        row = self._db.run_on_reader(
+            lambda connection: connection.execute(query, (session,)).fetchone()
+        )
+        if row is None:
+            return None
+        if len(self._origins) >= _MAX_CACHED_SESSIONS:
+            self._origins.clear()
+        self._origins[session] = origin = SessionOrigin(*row)
+        return origin
 
     def missing(self, sessions: Collection[str]) -> set[str]:
         """Returns the given ids that no session has."""

@@ -19,7 +19,7 @@ from hermes.store.ports import (
     WakeUps,
 )
 from hermes.store.session_log import SessionLog
-from hermes.store.sessions import SessionTable
+from hermes.store.sessions import SessionOrigin, SessionTable
 from hermes.store.sql import SqlConnection
 
 if TYPE_CHECKING:
@@ -200,10 +200,22 @@ class Store(ABC):
         """
         return work(*args, **kwargs)
 
+    async def origin(self, session: str) -> SessionOrigin:
+        """Returns how a session started, as `sessions.origin` does, without blocking an event loop."""
+        known = self.sessions.known_origin(session)
+        return known or await self.call(self.sessions.origin, session)
+
     @abstractmethod
-    def watch(self, session: str = "", lease: Lease | None = None) -> RowWatch:
+    def watch(
+        self,
+        session: str = "",
+        lease: Lease | None = None,
+        *,
+        is_read_next: bool = False,
+    ) -> RowWatch:
         """Returns what tells a reader that rows may have been written, in one session or in any. Whoever writes under a
-        lease gives it, and need not be told of those rows.
+        lease gives it, and need not be told of those rows. With `is_read_next`, the reader reads everything right after
+        this call, and is told of what comes later.
 
         `work_queue.OFFERED` instead of a session stands for new entries of the work queue.
         """

@@ -71,10 +71,6 @@ class WorkQueue:
 
         return self._db.read(job)
 
-    def has(self, session: str) -> bool:
-        """Returns whether a session waits for a worker, or is being answered by one."""
-        return bool(self._db.select("SELECT 1 FROM work WHERE session = ?", (session,)))
-
     def depth(self) -> int:
         """Returns how many sessions are in the queue, including those being answered."""
         ((number,),) = self._db.select("SELECT count(*) FROM work")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from hermes.core.accepted_plan import ACCEPTED, PLAN_TOOL, STARTS
+from hermes.core.accepted_plan import ACCEPTED, PLAN_TOOL, STARTS, plan_question
 from hermes.core.ports import ToolContext
 from hermes.schema.events import Mode
 from hermes.tools.escapes import clean
@@ -41,8 +41,7 @@ class PlanTool:
         """You are in plan mode: only read, search and ask; nothing can be changed. Once you know enough, show the user
         your plan with this tool. The user accepts it, changes it, or says what should be different."""
         plan = plan_text(title, steps, files, risks, check)
-        text = plan.replace("# ", "Plan: ", 1)
-        answer = await context.ask_about_plan(text, tuple(STARTS), plan)
+        answer = await context.ask_about_plan(plan_question(plan), tuple(STARTS), plan)
         mode = STARTS.get(answer.text)
         if mode is None:
             return f"The user did not accept the plan and says: {answer.text}\nStay in plan mode and present a new plan."

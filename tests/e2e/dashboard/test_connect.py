@@ -17,6 +17,7 @@ from tests.fakes.gguf_file import write_gguf
 from tests.fakes.identity_server import identity_server
 from tests.fakes.model_hub import HubFault, model_hub_server
 from tests.fakes.model_service import model_service
+from tests.fakes.small_disk import small_disk
 
 from hermes.settings.edit import set_value
 from hermes.testing.fetched import NotFetched
@@ -217,6 +218,58 @@ async def test_a_download_shows_progress_stops_resumes_and_connects(
         assert hub.ranges == ["", "bytes=1600000-"]
     (found,) = (tmp_path / "cache" / "models").glob("*.gguf")
     assert found.read_bytes() == weights
+
+
+async def test_a_download_that_is_cut_continues_by_itself_and_later_after_a_failure(
+    browser: Browser, tmp_path: Path, complaints: Complaints
+) -> None:
+    weights = _pin_models(tmp_path)
+    faults = (
+        HubFault(cut_at=1_000_000),
+        HubFault(cut_at=2_000_000),
+        HubFault(status=403),
+    )
+    with model_hub_server({WEIGHTS_PATH: weights}, *faults) as hub:
+        variables = {"HF_ENDPOINT": hub.url}
+        async with unconnected(browser, tmp_path, complaints, **variables) as page:
+            await _open_local_models(page)
+            await page.get_by_role("button", name="Download Tiny").click()
+            alert = page.get_by_role("alert")
+            await expect(alert).to_contain_text("refuses to give the file (403)")
+            await expect(alert).to_contain_text("kept")
+            assert hub.ranges == ["", "bytes=1000000-", "bytes=2000000-"]
+            assert not list((tmp_path / "cache" / "models").glob("*.gguf"))
+            await _pictures(page, "cut")
+            await page.get_by_role("button", name="Download Tiny").click()
+            await expect(page.locator("[data-current]")).to_have_text("embedded:tiny")
+        assert hub.ranges[3:] == ["bytes=2000000-"]
+    (found,) = (tmp_path / "cache" / "models").glob("*.gguf")
+    assert found.read_bytes() == weights
+
+
+async def test_a_disk_that_fills_up_keeps_what_came_and_says_so(
+    browser: Browser, tmp_path: Path, complaints: Complaints
+) -> None:
+    weights = _pin_models(tmp_path)
+    held = HubFault(hold_at=1_600_000)
+    with (
+        small_disk(tmp_path / "disk") as disk,
+        model_hub_server({WEIGHTS_PATH: weights}, held) as hub,
+    ):
+        variables = {"HF_ENDPOINT": hub.url, "HERMES_CACHE": str(disk.folder)}
+        async with unconnected(browser, tmp_path, complaints, **variables) as page:
+            await _open_local_models(page)
+            await page.get_by_role("button", name="Download Tiny").click()
+            status = page.get_by_role("status").filter(has=page.get_by_role("progressbar"))  # fmt: skip
+            await expect(status).to_contain_text("1.6 MB of 3.2 MB")
+            disk.fill_up(leave_bytes=400_000)
+            hub.released.set()
+            alert = page.get_by_role("alert")
+            await expect(alert).to_contain_text("No space left on device")
+            await expect(alert).to_contain_text("kept")
+            disk.make_room()
+            await page.get_by_role("button", name="Download Tiny").click()
+            await expect(page.locator("[data-current]")).to_have_text("embedded:tiny")
 
 
 async def test_a_wrong_hash_and_a_full_disk_are_said(

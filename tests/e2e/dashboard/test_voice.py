@@ -136,6 +136,45 @@ async def test_what_is_said_lands_in_the_composer(
     await expect(talking.get_by_role("button", name="Talk", exact=True)).to_be_enabled()
 
 
+async def test_a_dictated_message_keeps_its_recording_and_plays_it(
+    talking: Page, board: Board, speech: AudioServer
+) -> None:
+    board.says("noted")
+    await _record(talking)
+    await expect(box(talking)).to_have_value("buy some milk")
+    chip = talking.locator(".attached-files li")
+    await expect(chip).to_have_text([re.compile("Recording")])
+    await talking.reload()
+    await expect(box(talking)).to_have_value("buy some milk")
+    await expect(chip).to_have_count(1)
+    await box(talking).press("Enter")
+    await expect(talking.get_by_text("noted", exact=True)).to_be_visible()
+    await expect(chip).to_have_count(0)
+    await talking.get_by_role("button", name="Play the recording").click()
+    await talking.wait_for_function(
+        "() => document.querySelector('.message.user audio')?.duration > 0",
+        timeout=PATIENCE * 1000,
+    )
+    duration = await talking.evaluate("document.querySelector('audio').duration")
+    samples, rate = samples_of(speech.requests[0].file)
+    assert abs(duration - len(samples) / rate) < 0.01
+    assert board.asked()[-1]["content"] == "buy some milk"
+
+
+async def test_a_recording_can_be_left_out_of_the_message(
+    talking: Page, board: Board
+) -> None:
+    board.says("noted again")
+    await _record(talking)
+    await expect(box(talking)).to_have_value("buy some milk")
+    await talking.get_by_role("button", name="Remove Recording").click()
+    await box(talking).press("Enter")
+    await expect(talking.get_by_text("noted again", exact=True)).to_be_visible()
+    await expect(
+        talking.get_by_role("button", name="Play the recording")
+    ).to_have_count(0)
+
+
 async def test_a_recording_that_is_attached_becomes_its_words(talking: Page) -> None:
     sound = {"name": "note.wav", "mimeType": "audio/wav", "buffer": tone()}
     await talking.set_input_files("input[type=file]", sound)
@@ -155,6 +194,9 @@ async def test_a_conversation_needs_no_hands(
     await talking.get_by_role("button", name="End the conversation").click()
     await expect(talking.locator(".voice-status")).to_have_count(0)
     assert board.asked()[-1]["content"] == "buy some milk"
+    await expect(
+        talking.get_by_role("button", name="Play the recording").first
+    ).to_be_visible()
     assert all(piece in "It is bought. Anything else?" for piece in _spoken(speech))
 
 

@@ -50,6 +50,7 @@ async def test_a_message_is_answered_and_nothing_secret_is_logged(
     async with MatrixServer() as server, ModelServer("Hello **you**\n& me") as model:
         room = server.direct()
         server.say(room, "before Hermes ever connected")
+        server.age(3600)
         async with opened(tmp_path, model, server) as harness:
             server.say(room, "hi")
             shown = await server.sees("Hello", room)
@@ -61,6 +62,23 @@ async def test_a_message_is_answered_and_nothing_secret_is_logged(
         assert len(model.posts) == 1
     assert "matrix is connected" in caplog.text
     assert TOKEN not in caplog.text
+
+
+async def test_what_was_said_just_before_the_first_connection_is_answered(
+    tmp_path: Path,
+) -> None:
+    async with MatrixServer() as server, ModelServer("Here I am.") as model:
+        room = server.direct()
+        server.say(room, "long ago")
+        server.age(3600)
+        server.say(room, "answered by another program")
+        own = {"msgtype": "m.text", "body": "that was me"}
+        server.add(room, BOT, "m.room.message", own)
+        server.say(room, "are you there?")
+        async with opened(tmp_path, model, server) as harness:
+            await server.sees("Here I am.", room)
+            said = [one.text for one in harness.said(f"matrix/{room}")]
+    assert said == ["are you there?", "Here I am."]
 
 
 async def test_what_was_said_while_hermes_was_away_is_taken_once(

@@ -7,6 +7,7 @@ from tests.fakes.audio_server import OGG, AudioServer
 from tests.fakes.telegram_server import TelegramServer
 from tests.integration.gateway.harness import Harness, opened
 
+from hermes.schema.messages import UserMessage
 from hermes.settings.media import (
     MediaSettings,
     SpeechSettings,
@@ -46,7 +47,11 @@ async def test_a_voice_note_is_transcribed(tmp_path: Path) -> None:
         ):
             _send_note(telegram)
             await telegram.sees("noted")
-            assert _said(harness) == "[voice note] buy some milk"
+            said = harness.app.store.log.messages(harness.session)[0]
+            assert said.text == "[voice note] buy some milk"
+            assert isinstance(said, UserMessage)
+            original = await asyncio.to_thread(Path(said.recordings[0]).read_bytes)
+            assert original == b"OggS-a-voice"
     assert speech.requests[0].file == b"OggS-a-voice"
 
 

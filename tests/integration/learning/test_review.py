@@ -1,7 +1,7 @@
 """Reviews: when they come, on which prefix, what they may do, and what is left when things go wrong."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -488,3 +488,32 @@ async def test_what_a_review_cost_is_in_the_log_when_it_is_cut_off(
         assert called.usage
         assert (called.usage.input_tokens, called.failure) == (70, "it was cut off")
         assert place.reviews() == []
+
+
+class _Forbids:
+    """A plugin's veto of every call."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def reason(
+        self, session: str, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> str:
+        self.asked.append(name)
+        return "not today"
+
+
+async def test_a_plugin_can_veto_what_a_review_does(tmp_path: Path) -> None:
+    veto, model = _Forbids(), ScriptedModel(remember("likes tea"), "done")
+    place = World(tmp_path, model, AUTO, veto=veto)
+    place.learner.start()
+    try:
+        place.say("one")
+        place.say("two")
+        await reviewed(place)
+        assert veto.asked == ["memory"]
+        assert place.learning.memory.read("memory") == ""
+        assert "not today" in str(model.requests[1].messages[-1])
+    finally:
+        await place.learner.close()
+        place.app.close()

@@ -11,7 +11,7 @@ from hermes.app import App, build
 from hermes.app.learning.learner import Learner
 from hermes.app.learning.reviewer import ReviewDeps
 from hermes.core.budget import BudgetSpent, Price
-from hermes.core.ports import Model, Tool, ToolContext
+from hermes.core.ports import Model, Tool, ToolContext, Veto
 from hermes.events import Bus
 from hermes.schema.events import (
     SessionCreated,
@@ -86,14 +86,21 @@ class World:
     """One home at work. `say` adds a finished turn to the conversation."""
 
     def __init__(
-        self, root: Path, model: Model, settings: LearningSettings | None = None
+        self,
+        root: Path,
+        model: Model,
+        settings: LearningSettings | None = None,
+        veto: Veto | None = None,
     ) -> None:
         chosen = Settings(learning=settings or LearningSettings(turns=2))
         self.app: App = build(chosen, Home(root), bus=Bus())
         plain = Learner(self.app)
         self.circle = agent = Agent(plain.tools(), model)
         self.learner = Learner(
-            self.app, ReviewDeps(agent.model, agent.tools, agent.room, agent.price)
+            self.app,
+            ReviewDeps(
+                agent.model, agent.tools, agent.room, agent.price, veto=lambda: veto
+            ),
         )
         self.learning = self.learner.learning
         self._turns = itertools.count(1)

@@ -76,7 +76,9 @@ async def test_without_a_worker_the_turn_runs_where_the_message_came_in(
             await desk.say(session, "hello")
             await desk.answered(session)
             assert texts(await desk.sound(session)) == ["from the desk"]
-            assert not await asyncio.to_thread(desk.store.work.has, session)
+            assert not await asyncio.to_thread(
+                desk.store.sessions.offered_origin, session
+            )
 
 
 async def test_a_session_of_another_machine_is_not_taken(

@@ -70,6 +70,26 @@ def test_english_is_understood_without_a_network(tmp_path: Path) -> None:
     assert "ever tried. ever failed. no matter. try again." in said.text.lower()
 
 
+def test_another_language_is_never_passed_on_as_english(tmp_path: Path) -> None:
+    need_moonshine()
+    with pytest.raises(MediaError, match="does not sound like English") as failed:
+        transcribe(speech(tmp_path, speech_in="moonshine"), GERMAN_NOTE)
+    assert failed.value.kind is MediaErrorKind.NOT_SUPPORTED
+    assert "hermes voice add whisper" in failed.value.hint
+
+
+def test_somebody_who_says_that_they_speak_english_is_believed(tmp_path: Path) -> None:
+    need_moonshine()
+    deps = speech(tmp_path, speech_in="moonshine", language="en")
+    assert transcribe(deps, GERMAN_NOTE).text
+
+
+@pytest.mark.parametrize("name", ["two_cities.wav", "endgame_nagg_nell.wav"])
+def test_english_sounds_like_english(tmp_path: Path, name: str) -> None:
+    recording = need_moonshine() / "assets" / name
+    assert transcribe(speech(tmp_path, speech_in="moonshine"), recording).text
+
+
 def test_a_recording_is_read_as_what_is_said_in_it(tmp_path: Path) -> None:
     recording = need_moonshine() / "assets" / "beckett.wav"
     deps = speech(tmp_path, speech_in="moonshine")

@@ -82,3 +82,19 @@ async def test_what_came_before_a_broken_piece_is_read_first() -> None:
         connection.close()
         async with asyncio.timeout(30):
             await ended.wait()  # or its connection is left open
+
+
+async def test_a_server_that_closes_before_it_answers_is_named_in_plain_words() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+        await writer.wait_closed()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        connection = await Direct().connect(url)
+        with pytest.raises(
+            ConnectionBroken, match=r"^the server closed the connection$"
+        ):
+            await connection.send("GET", url, {}, b"")
+        connection.close()

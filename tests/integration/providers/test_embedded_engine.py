@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.fakes.simple_tools import WORKSHOP_SPECS
 from tests.integration.providers.local_models import need_base, need_nano
@@ -143,6 +144,25 @@ async def test_the_prefix_is_computed_once_and_then_restored(tmp_path: Path) -> 
     assert not prepared
     assert second == first
     assert cached > 10
+
+
+async def test_a_prefix_that_only_ends_differently_is_not_computed_from_its_beginning(
+    tmp_path: Path,
+) -> None:
+    """As on the next day: the prompt for talk ends with the date."""
+    rules = " ".join(f"Rule {number}: be brief." for number in range(50))
+    reported: list[list[int]] = []
+    for day in ("Monday", "Tuesday", "Tuesday"):
+        turns = (ChatTurn("system", f"{rules}\nToday is {day}."),)
+        dated = msgspec.structs.replace(load(tmp_path), prefixes={"talk": turns})
+        reported.append([])
+        async with running(dated, reported[-1]) as engine:
+            await engine.warm()
+        assert len(states(tmp_path)) == 1
+    first, next_day, same_day = reported
+    assert min(first) < max(first) // 2
+    assert min(next_day) > max(next_day) * 0.9
+    assert not same_day
 
 
 async def test_slots_do_not_evict_one_another(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from hermes.schema.boards import MAX_ATTACHMENT_BYTES, CardRun
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings import Secrets
 from hermes.settings.load import environment
+from hermes.tools.policy.rule_file import host_rule
 from hermes.tools.tool import tool
 
 if TYPE_CHECKING:
@@ -125,4 +126,5 @@ class AttachmentTools(CardToolset):
         web = msgspec.structs.replace(
             self._app.settings.web, max_bytes=MAX_ATTACHMENT_BYTES
         )
-        return build_client(web, environment())
+        rule = host_rule(self._app.home.root)
+        return build_client(web, environment(), rule=rule)

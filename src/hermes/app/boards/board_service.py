@@ -15,8 +15,10 @@ from hermes.app.boards.queue_state import (
     DISPATCHER_ROLE,
     QueueState,
     current_settings,
+    dispatcher_place,
     read_state,
 )
+from hermes.app.turn_placement import place_of
 from hermes.core.budget import parse_amount
 from hermes.errors import NotFound, Refused, UsageError
 from hermes.schema.boards import (
@@ -63,6 +65,8 @@ class CardDraft(msgspec.Struct, frozen=True, kw_only=True):
     assignee: str = ""
     reviewer: str = ""
     workspace: str = ""
+    place: str | None = None
+    """The machine that has the folder; None for this one, unless every machine has it."""
     model: str = ""
     skills: tuple[str, ...] = ()
     budget: str = ""
@@ -124,8 +128,17 @@ class Boards:
         """What decides about starts now."""
         held = self._app.store.roles.held(DISPATCHER_ROLE)
         owner = shown(held[0].owner) if held else ""
+        places = None
+        if self._app.settings.store.url:
+            places = frozenset(dispatcher_place(one.name) for one in held)
         settings, now = current_settings(self._app).read(), self._app.clock.now()
-        return self.read(lambda reader: read_state(reader, settings, now, owner))
+        return self.read(
+            lambda reader: read_state(reader, settings, now, owner, places)
+        )
+
+    def place_of(self, workspace: str) -> str:
+        """The machine that has the folder of a workspace which is named in this process."""
+        return place_of(self._app, workspace.partition(":")[2])
 
     # Boards
 
@@ -204,6 +217,7 @@ class Boards:
                 created=tx.now,
                 description=description,
                 workspace=workspace,
+                place=self.place_of(workspace),
                 budget=budget,
                 max_running=max_running,
             )
@@ -218,6 +232,8 @@ class Boards:
         board = self.board(slug)
         check_workspace(str(fields.get("workspace") or ""))
         check_amount(str(fields.get("budget") or ""))
+        if "workspace" in fields:
+            fields["place"] = self.place_of(str(fields["workspace"] or ""))
 
         def write(tx: BoardTransaction) -> Board:
             found = tx.board(board.slug) or board
@@ -304,6 +320,9 @@ class Boards:
             status="triage" if draft.triage else "todo",
             body=draft.body.strip(),
             assignee=draft.assignee or self._app.settings.boards.assignee,
+            place=self.place_of(draft.workspace)
+            if draft.place is None
+            else draft.place,
             **{name: getattr(draft, name) for name in _SAME_FIELDS},
         )
         tx.insert(card)
@@ -342,6 +361,8 @@ class Boards:
             )
         if fields.get("budget"):
             fields["family"] = ""  # what it used so far still counts for its family
+        if "workspace" in fields:
+            fields |= {"place": self.place_of(fields["workspace"]), "awaited": ""}
         return self._on(found, lambda tx, card: rules.edit(tx, card, fields, by=by))
 
     def move(self, name: str, status: CardStatus, *, by: str = "user", reason: str = "") -> Card:  # fmt: skip

@@ -1,17 +1,18 @@
 """Claiming cards: as many as the limits allow, in one transaction, so that no two processes start the same card."""
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from hermes.app.boards import card_rules as rules
 from hermes.app.boards.card_budgets import budget_of, in_words
 from hermes.app.boards.card_rules import RunEnding, RunLimits, new_id
-from hermes.app.boards.queue_state import read_state
+from hermes.app.boards.queue_state import place_of_card, read_state
 from hermes.core.budget import parse_amount
-from hermes.schema.boards import Card, CardRun, CardRunStarted
+from hermes.schema.boards import Board, Card, CardRun, CardRunStarted
 from hermes.settings.boards import BoardSettings
-from hermes.store.boards import BoardStore, BoardTransaction
+from hermes.store.boards import BoardStore, BoardTransaction, CardPlacement
 from hermes.store.leases import LEASE_TTL_S
 
 GONE = "the process that ran it is gone"
@@ -29,9 +30,11 @@ class ClaimedCard(msgspec.Struct, frozen=True):
 
 
 def claim_ready(
-    tx: BoardTransaction, settings: BoardSettings, owner: str
+    tx: BoardTransaction, settings: BoardSettings, owner: str, place: str = ""
 ) -> list[ClaimedCard]:
-    """Claims ready cards, the most important first, as far as the limits allow."""
+    """Claims ready cards, the most important first, as far as the limits allow; with a place, only those that the
+    machine of that name can run.
+    """
     state = read_state(tx, settings, tx.now, owner)
     agents, boards = Counter(state.by_agent), Counter(state.by_board)
     room, claimed = min(state.room, MAX_CLAIMS), list[ClaimedCard]()
@@ -39,7 +42,10 @@ def claim_ready(
         full = msgspec.structs.replace(state, by_agent=agents, by_board=boards)
         without = (full.full_agents(), full.full_boards())
         left = room - len(claimed)
-        found = tx.ready(tx.now, without=without, limit=left) if left > 0 else []
+        found = list[Card]()
+        if left > 0:
+            fits = fits_place(place, state.boards)
+            found = tx.ready(tx.now, without=without, limit=left, fits=fits)
         if not found:
             break
         numbers = tx.last_numbers([card.id for card in found])
@@ -55,6 +61,15 @@ def claim_ready(
             agents[agent] += 1
             boards[card.board] += 1
     return claimed
+
+
+def fits_place(
+    place: str, boards: Mapping[str, Board]
+) -> Callable[[CardPlacement], bool] | None:
+    """Returns what decides whether a card can run on a machine; None if every card can."""
+    if not place:
+        return None
+    return lambda card: place_of_card(card, boards) in {"", place}
 
 
 def _agent(card: Card) -> str:
@@ -81,7 +96,7 @@ def _claim(
     tx.note(CardRunStarted(board=card.board, card=card.id, run=run.id, agent=agent))
     card = rules.move(
         tx, card, "running", by="hermes", reason=f"run {run.number}", run=run.id,
-        started=tx.now, due=0.0, schedule="", after_stop="",
+        started=tx.now, due=0.0, schedule="", after_stop="", awaited="",
     )  # fmt: skip
     return ClaimedCard(card, run)
 

@@ -1,6 +1,8 @@
 """The dispatcher: a task that starts ready cards, ends what vanished processes left, and delivers news.
 
-It runs in the gateway, in the dashboard or alone. One process at a time has the role; the others stand by. A card is
+It runs in the gateway, in the dashboard or alone. One process at a time has the role; the others stand by. Where several
+machines share a store, one process on each has the role of its machine, and runs the cards whose folder is there, and
+those that any machine can run. A card is
 claimed in one transaction before it starts, so even two dispatchers never run it twice at once.
 """
 
@@ -21,12 +23,15 @@ from hermes.app.boards.claims import (
     MAX_CLAIMS,
     ClaimedCard,
     claim_ready,
+    fits_place,
     settle,
 )
 from hermes.app.boards.notices import CardNotices
-from hermes.app.boards.queue_state import ASKING, DISPATCHER_ROLE, current_settings
+from hermes.app.boards.queue_state import ASKING, current_settings, dispatcher_role
+from hermes.app.boards.waiting_cards import WaitingCards
 from hermes.app.boards.workspaces import leave_workspace
 from hermes.app.schedules.delivery import Deliver
+from hermes.app.turn_placement import this_place
 from hermes.errors import (
     HermesError,
     StoreDamaged,
@@ -73,6 +78,8 @@ class Dispatcher:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._asking: set[str] = set()
         self._role: HeldRole | None = None
+        self._place = _place(app)
+        self._waiting = WaitingCards(app, self._boards)
         self._renewed = 0.0
         self._wakes = asyncio.Event()
 
@@ -138,6 +145,8 @@ class Dispatcher:
         self.notices.begin()
         if not self.is_active:
             await asyncio.to_thread(self._take_role)
+        if self.is_active and self._place:
+            await asyncio.to_thread(self._waiting.tell)
         if self.is_active and await self.tick() >= MAX_CLAIMS:
             return 0.0  # there may be more
         return TICK_INTERVAL_S
@@ -146,7 +155,7 @@ class Dispatcher:
         return self._app.has_log and self._app.store.has_cards
 
     def _take_role(self) -> None:
-        self._role = self._app.store.roles.take(DISPATCHER_ROLE)
+        self._role = self._app.store.roles.take(dispatcher_role(self._place))
         if self._role is not None:
             self._tell_role(is_running=True)
 
@@ -173,7 +182,8 @@ class Dispatcher:
         """Looks once: ends what is gone, heeds requests to stop, starts what can start. Returns how many it started."""
         settings = self._settings.read()
         runs, may_start = await asyncio.to_thread(
-            self._boards.read, lambda reader: _look(reader, self._app.clock.now())
+            self._boards.read,
+            lambda reader: _look(reader, self._app.clock.now(), self._place),
         )
         await self._heed(runs)
         active = self._boards.store.active
@@ -201,7 +211,7 @@ class Dispatcher:
         limits = RunLimits(settings.retries, settings.cooldown)
         for run in settle(tx, store, limits):
             log.warning("run %s of %s ended: its process is gone", run.id, run.card)
-        claimed = claim_ready(tx, settings, store.owner)
+        claimed = claim_ready(tx, settings, store.owner, self._place)
         store.active |= {one.run.id for one in claimed}
         return claimed
 
@@ -301,7 +311,20 @@ def _note(tx: BoardTransaction, run: str, note: str) -> None:
         rules.tell(tx, card, "asks you something", how)
 
 
-def _look(reader: BoardReader, now: float) -> tuple[list[CardRun], bool]:
-    """The runs that have not ended, and whether a card is ready."""
-    ready = reader.ready(now, without=((), ()), limit=1)
+def role_here(app: App) -> str:
+    """The role of the process that runs the cards of this machine."""
+    return dispatcher_role(_place(app))
+
+
+def _place(app: App) -> str:
+    """The name of this machine; empty if the store is its own."""
+    return this_place(app) if app.settings.store.url else ""
+
+
+def _look(reader: BoardReader, now: float, place: str) -> tuple[list[CardRun], bool]:
+    """The runs that have not ended, and whether a card is ready that this machine can run."""
+    fits = None
+    if place:
+        fits = fits_place(place, {board.slug: board for board in reader.boards()})
+    ready = reader.ready(now, without=((), ()), limit=1, fits=fits)
     return reader.open_runs(), bool(ready)

@@ -159,6 +159,7 @@ class CardPlanner:
                 priority=one.priority or card.priority,
                 tenant=card.tenant,
                 workspace=card.workspace,
+                place=card.place,
                 origin=card.origin,
                 depth=card.depth,
                 family=card.family or card.id,

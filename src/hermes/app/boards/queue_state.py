@@ -15,16 +15,34 @@ from hermes.errors import SettingsError
 from hermes.schema.boards import Board, Card
 from hermes.settings.boards import BoardSettings
 from hermes.settings.load import load
-from hermes.store.boards import BoardReader
+from hermes.store.boards import BoardReader, CardPlacement
 
 DISPATCHER_ROLE = "kanban"
-"""The role that the process holds which runs cards."""
+"""The role that the process holds which runs cards; on several machines, what the names of their roles begin with."""
 ASKING = "waits for your answer"
 """The note of a run that asked a person."""
 _NO_DISPATCHER = "no dispatcher is running (hermes kanban run)"
 _UNDECIDED = "needs a decision: specify or decompose it, or move it on"
 _UNREVIEWED = "waits for a person's review: complete it, or request changes"
 log = logging.getLogger("hermes.boards")
+
+
+def dispatcher_role(place: str) -> str:
+    """The role of the process that runs the cards of a machine."""
+    return f"{DISPATCHER_ROLE}/{place}" if place else DISPATCHER_ROLE
+
+
+def dispatcher_place(role: str) -> str:
+    """The machine whose cards the holder of a role runs."""
+    return role.removeprefix(DISPATCHER_ROLE).removeprefix("/")
+
+
+def place_of_card(card: Card | CardPlacement, boards: Mapping[str, Board]) -> str:
+    """The machine that has the folder of a card; empty if every machine may have it."""
+    if card.workspace:
+        return card.place
+    board = boards.get(card.board)
+    return board.place if board else ""
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +57,8 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     """Boards that have used their budget of the day, and how much."""
     dispatcher: str = ""
     """The process that runs cards; empty if none does."""
+    places: frozenset[str] | None = None
+    """The machines on which cards are run; None if that does not matter."""
     now: float
 
     @property
@@ -88,6 +108,9 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
             return f"scheduled for {when}{because}"
         if not self.dispatcher:
             return _NO_DISPATCHER
+        place = place_of_card(card, self.boards)
+        if place and self.places is not None and place not in self.places:
+            return f"waits for {place}, which has its folder: no dispatcher is running there"
         return self._limit(card.board, agent) or "starts in a moment"
 
     def _limit(self, slug: str, agent: str) -> str:
@@ -105,7 +128,11 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_state(
-    reader: BoardReader, settings: BoardSettings, now: float, dispatcher: str = ""
+    reader: BoardReader,
+    settings: BoardSettings,
+    now: float,
+    dispatcher: str = "",
+    places: frozenset[str] | None = None,
 ) -> QueueState:
     """Reads what decides about starts. Cheap: it looks at running cards and at boards."""
     runs = reader.open_runs()
@@ -118,6 +145,7 @@ def read_state(
         boards=boards,
         over_budget=_over_budget(reader, boards, now),
         dispatcher=dispatcher,
+        places=places,
         now=now,
     )
 

@@ -161,8 +161,19 @@ class Learner:
         session = event.get("session_id")
         if not isinstance(session, str) or is_foreign(event) or self._loop is None:
             return
-        if self._mine(session):
+        if self._may_be_due(session, event.get("seq")) and self._mine(session):
             self._loop.call_soon_threadsafe(self._begin, session)
+
+    def _may_be_due(self, session: str, seq: object) -> bool:
+        """Returns False if even all rows up to this one, a turn in every other of them, would not make a review due."""
+        if not isinstance(seq, int):
+            return True
+        tally = self._tallies.get(session) or ReviewCounter()
+        new = seq - tally.seq
+        return (
+            tally.turns + (new + 1) // 2 >= self._settings.turns
+            or tally.iterations + new >= self._settings.iterations
+        )
 
     def _begin(self, session: str) -> None:
         self._tasks.start(self._consider(session))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hermes.core.budget import BudgetSpent, Cap, Price, TurnBudget, parse_amount
 from hermes.core.calls import CallRunner
 from hermes.core.history import Beginning, ConversationHistory
-from hermes.core.ports import Model, PolicyDecision, Tool, ToolContext
+from hermes.core.ports import Model, PolicyDecision, Tool, ToolContext, Veto
 from hermes.core.turn import NativeRuntime, Runtime, Turn
 from hermes.errors import HermesError, in_sentences
 from hermes.learning.change import Change
@@ -53,6 +53,8 @@ class ReviewDeps(NamedTuple):
         [str, Mapping[str, Tool]], AbstractAsyncContextManager[Runtime] | None
     ] = lambda *_: None
     """An engine that reviews a session with these tools instead of a model; None for a model."""
+    veto: Callable[[], Veto | None] = lambda: None
+    """What plugins say about each call."""
 
 
 class Review:
@@ -88,7 +90,9 @@ class Review:
         ) is not None:
             return await self._by_engine(engine, turn)
         async with self._deps.model(session) as model:
-            calls = CallRunner(tools, ReviewPolicy(), NobodyToAsk())
+            calls = CallRunner(
+                tools, ReviewPolicy(), NobodyToAsk(), veto=self._deps.veto()
+            )
             ended = TurnEnded(reason="failed", detail="it was cut off")
             try:
                 runtime = NativeRuntime(

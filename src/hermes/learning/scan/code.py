@@ -239,7 +239,10 @@ def _scan_file(name: str, data: bytes) -> Iterator[SkillFinding]:
     all_readings = [SearchedText(reading) for reading in readings(text)]
     if what := hidden(text) or scan_readings(all_readings):
         yield SkillFinding("danger", what, name, _line_of(text, what), "")
-    yield from _scan_code(name, SearchedText(text.casefold()), all_readings)
+    folded = text.casefold()
+    same = (reading for reading in all_readings if reading.text == folded)
+    plain = next(same, None) or SearchedText(folded)
+    yield from _scan_code(name, plain, all_readings)
 
 
 def _scan_code(

@@ -9,7 +9,6 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
 from urllib.parse import unquote
 
 _TAG = "[\U000e0000-\U000e007f]"
@@ -31,6 +30,11 @@ _SAME_SIGNS = r"([^\w\n])\1{40,}+"
 _EVERY, _SAME_IN_SAMPLE = 5, r"([^\w\n])\1{7}"
 """Of a long run, every fifth character is the same eight times."""
 _WORD_WITH_DIGIT = r"(?<![\w@$!])[^\W0134578]*+[0134578@$!][\w@$!]*+"
+_WORD_BYTES = bytes(
+    byte if chr(byte).isalnum() or chr(byte) in "_@$!" else ord(" ")
+    for byte in range(256)
+)
+"""Replaces what is no part of such a word in ASCII by a blank."""
 _MAX_WORD_CHARS = 40  # longer ones are keys and other data
 _BASE64 = r"[A-Za-z0-9+/_-]{16,}={0,2}"
 _WRAPPED = r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}+(?:\r?\n[ \t>#*]{0,8}[A-Za-z0-9+/_-]{4,}+)+={0,2}"
@@ -40,6 +44,7 @@ _ESCAPED_BYTES = r"(?:[\\%](?:(?<=\\)[xX]|(?<=%))[0-9a-fA-F]{2}){6,}"
 _HEX = r"[0-9a-fA-F](?<!\w[0-9a-fA-F])[0-9a-fA-F] ?(?:[0-9a-fA-F]{2} ?){11,}\b"
 _ESCAPED = r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})"
 _DIGITS = str.maketrans("0134578@$!", "oieastbasi")
+_JOINED = str.maketrans("\0", " ", " .-_*|/")
 # Letters of other alphabets that look like Latin ones.
 _LOOKALIKES = str.maketrans(
     "аеорсухіјѕԁԛԝɡһӏвмнткгαορνικτυεηρχγωßıłøđᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢꮖꮐꭱꮪꮯꮲꮃꮤ",
@@ -106,7 +111,7 @@ def _candidates(text: str, depth: int = 0) -> Iterator[str]:
     yield stripped
     if not stripped.isascii():
         yield stripped.translate(_LOOKALIKES)
-    yield re.sub(_WORD_WITH_DIGIT, lambda word: _with_letters(word[0]), stripped)
+    yield _without_digits(stripped)
     yield re.sub(_MARKUP, "", stripped).replace("_", " ")
     if "&" in shown or "%" in shown or "\\" in shown:
         import html  # its table of names is large and rarely needed
@@ -151,7 +156,18 @@ def _only_flags(text: str) -> bool:
     return not re.search(_TAG, rest)
 
 
-@lru_cache(maxsize=1024)
+def _without_digits(text: str) -> str:
+    """Replaces digits in words by the letters they look like."""
+    if text.isascii():  # several times as fast as a pattern
+        words = {*text.encode().translate(_WORD_BYTES).decode().split()}
+    else:
+        words = {*re.findall(_WORD_WITH_DIGIT, text)}
+    letters = {word: _with_letters(word) for word in words}
+    if all(word == changed for word, changed in letters.items()):
+        return text
+    return re.sub(_WORD_WITH_DIGIT, lambda word: letters.get(word[0], word[0]), text)
+
+
 def _with_letters(word: str) -> str:
     """Replaces digits in a word by the letters they look like; numbers and data stay."""
     if (
@@ -168,7 +184,7 @@ def _joined(run: str) -> str:
     words = re.split(r"[ .\-_*|/]{2,}", run)
     if len(words) == 1 and " " in run and re.search(r"[.\-_*|/]", run):
         words = run.split(" ")
-    return " ".join(re.sub(r"[ .\-_*|/]", "", word) for word in words)
+    return "\0".join(words).translate(_JOINED)
 
 
 def _decoded(text: str) -> Iterator[str]:
@@ -202,7 +218,5 @@ def _as_text(data: bytes) -> Iterator[str]:
         text = data.decode("utf-16-le" if wide else "utf-8")
     except UnicodeDecodeError:
         return
-    if len(text) >= 8 and sum(
-        char.isprintable() or char.isspace() for char in text
-    ) == len(text):
+    if len(text) >= 8 and (text.isprintable() or "".join(text.split()).isprintable()):
         yield text

@@ -1,5 +1,6 @@
 """Putting an `EmbeddedModel` together from a name or a file. Nothing is loaded or started yet."""
 
+import datetime as dt
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -205,8 +206,9 @@ def _load(
     context_tokens: int = 4096,
 ) -> engine_wire.Load:
     """What the engine's child loads. A first answer needs the prefixes in this order."""
+    today = dt.datetime.now().astimezone().date()
     prefixes: dict[CacheSlot, tuple[ChatTurn, ...]] = {
-        "talk": small_prompt.talk_prefix()
+        "talk": small_prompt.talk_prefix(today)
     }
     if acts:
         prefixes |= {

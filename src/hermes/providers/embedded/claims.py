@@ -24,6 +24,15 @@ _ABOUT_FILES = re.compile(
     r"\b(?:file|folder|directory|reminder|to-do|Datei|Ordner|fichier|archivo)\b",
     re.IGNORECASE,
 )
+_NO_FILE = re.compile(
+    r"\bthere (?:is|are|was) no (?:such |[\w'-]+ )?(?:files?|folders?|director(?:y|ies))\b|\bno such (?:file|folder)\b"
+    r"|\bfile\b[^.]{0,40}\b(?:does not|doesn't) exist\b",
+    re.IGNORECASE,
+)
+_ABOUT_FOLDER = re.compile(
+    r"\b(?:files?|folders?|director\w*|project|repo\w*|code|here|tests?|Datei\w*|Ordner|fichiers?|dossier|archivos?|carpeta)\b",
+    re.IGNORECASE,
+)
 _DENIAL = re.compile(
     r"\b(?:not|n't|no|never|nothing|could|would|should|if|once|nicht|pas|no)\b",
     re.IGNORECASE,
@@ -71,6 +80,13 @@ def talk_claims_a_change(text: str) -> bool:
         and (named_files(sentence) or _ABOUT_FILES.search(sentence))
         for sentence in sentences(text)
     )
+
+
+def misses_what_nobody_named(answer: str, request: str) -> bool:
+    """Whether an answer speaks of a missing file, although the request is not about files."""
+    if named_files(request) or _ABOUT_FOLDER.search(request):
+        return False
+    return _NO_FILE.search(answer) is not None
 
 
 def honest_ending(exchange: RequestExchange) -> str:

@@ -25,8 +25,7 @@ class ChatTurn(msgspec.Struct, frozen=True):
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """Continue `turns`, which are the whole prompt.
 
-    `prefix` is how the prompts of this slot begin, day after day: an engine may keep its computed state. Its last turn
-    may be longer in `turns`.
+    `prefix` is how the prompts of this slot begin, for a day or longer: an engine may keep its computed state.
     """
 
     slot: CacheSlot

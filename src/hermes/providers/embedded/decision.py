@@ -35,6 +35,8 @@ _EXAMPLES: tuple[tuple[str, RequestKind], ...] = (
     ("what's the weather?", "talk"),
     ("what does this project do?", "work"),
     ("remind me to call Tom", "work"),
+    ("did Anna write back to me?", "talk"),
+    ("I have a table users(id, city). SQL that counts them by city?", "talk"),
     ("translate 'cat' to French", "talk"),
     ("before: what is the capital of Peru? (talk)\nand of Chile?", "talk"),
     ("Wie alt ist die Erde?", "talk"),

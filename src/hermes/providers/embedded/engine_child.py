@@ -14,6 +14,7 @@ from typing import BinaryIO
 import msgspec
 
 from hermes.providers.embedded import engine_slot, engine_wire
+from hermes.providers.embedded.scheduling import prefer_short_slices
 
 _READ_BYTES = 1 << 16
 _PREPARE_AFTER_S = 3.0
@@ -83,6 +84,7 @@ def _listen(
 
 def _work(load: engine_wire.Load, work: Work, reporter: Reporter) -> None:
     """The thread that generates. A failure to start ends the process; one of a job ends the job. Both are reported."""
+    prefer_short_slices()
     try:
         engine = engine_slot.SlotBank(load, reporter.send)
     except engine_slot.CannotStart as error:

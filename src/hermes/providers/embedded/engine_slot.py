@@ -78,9 +78,7 @@ class SlotBank:
         if is_new:
             self._chat_key = job.state_key
             state = self._states[job.slot] = self._chat_state(job)
-            is_restored = _is_sound(state) and self._slot(
-                "restore", job.slot, state.name
-            )
+            is_restored = self._restored(job.slot, state)
         outcome = run_chat(
             self._server, job, _SLOTS.index(job.slot), self._report, cancelled
         )
@@ -151,10 +149,12 @@ class SlotBank:
         """Puts a prefix into its slot: restored from its file, or computed and saved. True when restored."""
         if slot in self._placed:
             return True
-        state = self._states[slot]
-        if _is_sound(state) and self._slot("restore", slot, state.name):
+        if self._restored(slot, self._states[slot]):
             self._placed.add(slot)
             return True
+        for other in self._earlier_states(slot):  # most of it may be the same
+            if self._restored(slot, other):
+                break
 
         def take(chunk: dict[str, Any]) -> bool:
             if progress := chunk.get("prompt_progress"):
@@ -173,6 +173,15 @@ class SlotBank:
             self._placed.add(slot)
             self._save_state(slot)
         return False
+
+    def _restored(self, slot: CacheSlot, state: Path) -> bool:
+        """Puts a saved state into a slot, if it is whole."""
+        return _is_sound(state) and self._slot("restore", slot, state.name)
+
+    def _earlier_states(self, slot: CacheSlot) -> list[Path]:
+        """The states of this slot that yesterday's or an older prompt left behind."""
+        stem, version = Path(self._load.state), self._library.__version__
+        return list(stem.parent.glob(f"{stem.name}.{slot}-*.{version}.state"))
 
     def _save_state(self, slot: CacheSlot) -> None:
         """Saves under another name first, and with a checksum. Failing to save costs only time."""

@@ -7,7 +7,7 @@ import io
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 _OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
     ast.Add: operator.add,
@@ -31,11 +31,40 @@ _SPOKEN = (
     (re.compile(rf"\bdivide ({_NUMBER}) by ({_NUMBER})", re.IGNORECASE), r"\1 / \2"),
     (re.compile(rf"\bmultiply ({_NUMBER}) (?:by|with|and) ({_NUMBER})", re.IGNORECASE), r"\1 * \2"),
     (re.compile(rf"\badd ({_NUMBER}) (?:to|and) ({_NUMBER})", re.IGNORECASE), r"\1 + \2"),
+    (re.compile(rf"\b(?:split|share|divide)\b\D{{1,40}}({_NUMBER})\D{{1,20}}\b(?:between|among|amongst|by)\s+({_NUMBER})",
+                re.IGNORECASE), r"\1 / \2"),
     (re.compile(rf"\bsubtract ({_NUMBER}) from ({_NUMBER})", re.IGNORECASE), r"\2 - \1"),
 )  # fmt: skip
 _PERCENT = re.compile(
     rf"(?<![\d,.])({_NUMBER})\s*(?:%|percent|per cent|prozent|pour cent|por ciento)\s*(?:of|von|de)\s*({_NUMBER})",
     re.IGNORECASE,
+)
+_OFF = re.compile(
+    rf"(?<![\d,.])({_NUMBER})(?!\s*(?:%|percent))[^.?!\n%\d]{{1,60}}({_NUMBER})\s*(?:%|percent)\s+(?:off|cheaper|discount|less)\b",
+    re.IGNORECASE,
+)
+_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
+_METRES = {
+    "mm": 0.001, "millimetre": 0.001, "millimeter": 0.001, "cm": 0.01, "centimetre": 0.01, "centimeter": 0.01,
+    "metre": 1, "meter": 1, "km": 1_000, "kilometre": 1_000, "kilometer": 1_000,
+    "inch": 0.0254, "inche": 0.0254, "foot": 0.3048, "feet": 0.3048, "yard": 0.9144, "mile": 1_609.344,
+}  # fmt: skip
+_GRAMS = {
+    "gram": 1, "kg": 1_000, "kilo": 1_000, "kilogram": 1_000, "pound": 453.59237, "lb": 453.59237, "ounce": 28.349523,
+}  # fmt: skip
+_UNITS = _SECONDS | _METRES | _GRAMS
+_UNIT = rf"(?:{'|'.join(sorted(_UNITS, key=len, reverse=True))})s?"
+_WORD_NUMBERS = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12,
+}  # fmt: skip
+_AMOUNT = rf"({_NUMBER}|{'|'.join(_WORD_NUMBERS)})( and a half)?"
+_HOW_MANY_UNITS = re.compile(
+    rf"\bhow many ({_UNIT}) (?:(?:are|is|there|in|do|does|has|have|makes?|equals?) ){{0,4}}{_AMOUNT} ({_UNIT})\b",
+    re.IGNORECASE,
+)
+_IN_UNITS = re.compile(
+    rf"(?<![\w.,]){_AMOUNT} ?({_UNIT}) (?:in|to|into|as) ({_UNIT})\b", re.IGNORECASE
 )
 _ROOT = re.compile(
     rf"(?:square root of|sqrt\(?|wurzel aus|racine carrée de)\s*({_NUMBER})",
@@ -58,6 +87,11 @@ _COUNTING = re.compile(
     r"lowest|maximum|minimum|oldest|youngest|longest|shortest|wie ?viele|anzahl|summe|durchschnitt|combien|cu[aá]nt|quant",
     re.IGNORECASE,
 )
+_SHORTER = re.compile(
+    r"\b(?:shorter|shorten|briefer|more concise|kürzer|kürze|plus court|raccourci\w*|más corto|acorta\w*|più breve)\b",
+    re.IGNORECASE,
+)
+_MIN_WORDS_TO_SHORTEN = 8
 _LINES = re.compile(r"\blines?\b|zeile|ligne|línea|rig[ah]e?\b", re.IGNORECASE)
 _WORDS = re.compile(r"\bwords?\b|wörter|\bmots\b|palabras", re.IGNORECASE)
 _MAX_COLUMNS = 8
@@ -87,6 +121,14 @@ def request_notes(request: str, now: dt.datetime) -> list[str]:
     return notes
 
 
+def length_notes(request: str, answer_before: str) -> list[str]:
+    """How many words are allowed, if what was just written is to become shorter: half of them."""
+    words = len(answer_before.split())
+    if words < _MIN_WORDS_TO_SHORTEN or not _SHORTER.search(request):
+        return []
+    return [f"it has {words} words now; write at most {words // 2}"]
+
+
 def arithmetic(request: str) -> list[str]:
     """Every sum in the beginning of a request with its result. The patterns cost the square of the length."""
     request = request[:_MAX_SUM_CHARACTERS]
@@ -98,6 +140,11 @@ def arithmetic(request: str) -> list[str]:
         (f"the square root of {number}", math.sqrt(_value(number)))
         for number in _ROOT.findall(request)
     ]
+    found += [
+        (f"{part}% off {whole}", _value(whole) * (1 - _value(part) / 100))
+        for whole, part in _OFF.findall(request)
+    ]
+    found += _conversions(request)
     text = request
     for pattern, sign in _SPOKEN:
         text = pattern.sub(sign, text)
@@ -107,6 +154,33 @@ def arithmetic(request: str) -> list[str]:
         for sum_, value in found
         if value is not None and abs(value) <= _MAX_VALUE
     ]
+
+
+def _conversions(request: str) -> list[tuple[str, float | None]]:
+    """Every amount that is to be told in another unit."""
+    asked = [
+        (amount, half, unit, wanted)
+        for wanted, amount, half, unit in _HOW_MANY_UNITS.findall(request)
+    ]
+    asked += _IN_UNITS.findall(request)
+    return [
+        (f"{amount}{half} {unit} in {wanted}", _converted(amount, half, unit, wanted))
+        for amount, half, unit, wanted in asked
+    ]
+
+
+def _converted(amount: str, half: str, unit: str, wanted: str) -> float | None:
+    """The amount in the other unit; None if both measure different things."""
+    number = _WORD_NUMBERS.get(amount.lower()) or _value(amount)
+    for table in (_SECONDS, _METRES, _GRAMS):
+        factors = [_factor(table, name.lower()) for name in (unit, wanted)]
+        if all(factors):
+            return (number + bool(half) / 2) * factors[0] / factors[1]
+    return None
+
+
+def _factor(table: Mapping[str, float], name: str) -> float:
+    return table.get(name) or table.get(name.removesuffix("s"), 0.0)
 
 
 def _value(number: str) -> float:

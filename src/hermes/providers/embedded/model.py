@@ -29,7 +29,11 @@ from hermes.providers.embedded.talk_reply import (
     TalkReply,
 )
 from hermes.providers.embedded.tool_verbs import OfferedTools
-from hermes.providers.embedded.work_reply import MAX_WORK_TOKENS, WorkReply
+from hermes.providers.embedded.work_reply import (
+    MAX_WORK_TOKENS,
+    AnswerIsTalk,
+    WorkReply,
+)
 from hermes.schema.model import ModelEvent, ModelRequest
 
 PROVIDER = "embedded"
@@ -87,9 +91,8 @@ class EmbeddedModel:
         kind = await self._decided(request, exchanges, view)
         for window in _WINDOW_CHARACTERS:
             prompts = _Prompts(request, exchanges, view, self._now(), window)
-            reply = self._reply(kind, prompts, toolbox)
             try:
-                async with aclosing(reply) as events:
+                async with aclosing(self._answer(kind, prompts, toolbox)) as events:
                     async for event in events:
                         yield event
             except ModelError as error:
@@ -97,6 +100,19 @@ class EmbeddedModel:
                     raise
             else:
                 return
+
+    async def _answer(
+        self, kind: RequestKind, prompts: "_Prompts", toolbox: OfferedTools
+    ) -> AsyncGenerator[ModelEvent, None]:
+        """The reply of the decided kind; that of talk, if work turns out to be about nothing in the folder."""
+        try:
+            async with aclosing(self._reply(kind, prompts, toolbox)) as events:
+                async for event in events:
+                    yield event
+        except AnswerIsTalk:
+            async with aclosing(self._reply("talk", prompts, toolbox)) as events:
+                async for event in events:
+                    yield event
 
     def _reply(
         self, kind: RequestKind, prompts: "_Prompts", toolbox: OfferedTools
@@ -170,7 +186,7 @@ class _Prompts(msgspec.Struct, frozen=True):
         return Completion(
             slot="talk",
             turns=turns,
-            prefix=small_prompt.talk_prefix(),
+            prefix=small_prompt.talk_prefix(self.now.date()),
             max_tokens=self._limit(MAX_REVIEW_TOKENS),
         )
 
@@ -179,7 +195,7 @@ class _Prompts(msgspec.Struct, frozen=True):
         limit = self._limit(MAX_TALK_TOKENS)
         if self.request.tools:
             turns = small_prompt.talk(self.exchanges, self.now, window=self.window)
-            prefix = small_prompt.talk_prefix()
+            prefix = small_prompt.talk_prefix(self.now.date())
             return Completion(slot="talk", turns=turns, prefix=prefix, max_tokens=limit)
         turns = small_prompt.instructed(
             self.request.system, self.exchanges, self.now, window=self.window

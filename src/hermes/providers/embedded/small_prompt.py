@@ -58,9 +58,9 @@ def work_prefix() -> tuple[ChatTurn, ...]:
     return tuple(turns)
 
 
-def talk_prefix() -> tuple[ChatTurn, ...]:
-    """The part of the prompt for talk that never changes: all of the system text but the day."""
-    return (ChatTurn("system", TALK_SYSTEM),)
+def talk_prefix(day: dt.date) -> tuple[ChatTurn, ...]:
+    """The part of the prompt for talk that is the same all day: who Hermes is and which day it is."""
+    return (ChatTurn("system", f"{TALK_SYSTEM}\nToday is {facts.day_text(day)}."),)
 
 
 def work(
@@ -91,8 +91,7 @@ def talk(
     window: int = WINDOW_CHARACTERS,
 ) -> tuple[ChatTurn, ...]:
     """A plain chat: who Hermes is and which day it is, then what was said."""
-    system = f"{TALK_SYSTEM}\nToday is {facts.day_text(now.date())}."
-    return (ChatTurn("system", system), *_chat_turns(exchanges, now, window))
+    return (*talk_prefix(now.date()), *_chat_turns(exchanges, now, window))
 
 
 def instructed(
@@ -115,6 +114,9 @@ def _chat_turns(
 ) -> list[ChatTurn]:
     *earlier, current = exchanges
     notes = facts.request_notes(current.request[:_MAX_NOTED_CHARACTERS], now)
+    if earlier:
+        before = earlier[-1].answer[:_MAX_OLD_ANSWER_CHARACTERS]
+        notes += facts.length_notes(current.request[:_MAX_NOTED_CHARACTERS], before)
     request = trim(current.request, max(window - 1_000, window // 2))
     if notes:
         request += f"\n(Note: {'; '.join(notes)}.)"

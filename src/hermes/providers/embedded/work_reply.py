@@ -67,6 +67,11 @@ _NO_ROOM = "I ran out of room before this was complete, so nothing of it was don
 _REPEATED = "I began to repeat myself while writing this, so nothing of it was done."
 _STOPPED = " [stopped here: the reply did not end by itself]"
 
+
+class AnswerIsTalk(Exception):
+    """The request is not about the folder after all, so the plain chat should answer it. Nothing was shown yet."""
+
+
 PromptForNote = Callable[[str], Completion]
 """The prompt of this exchange, with a note at its end."""
 
@@ -198,6 +203,7 @@ class WorkReply:
                 if not self._engine.obeys_grammar:
                     continue
                 if line.startswith("say "):
+                    self._check_subject(line[4:], answer)
                     if more := answer.add(line[4:]):
                         yield TextDelta(more)
                 elif started is None and (action := _begun(line)) is not None:
@@ -235,6 +241,7 @@ class WorkReply:
         except NotALine:
             action, cut = None, True
         if action is not None and action.verb == "say":
+            self._check_subject(action.text, answer)
             rest = answer.finish(action.text)
             end = self._parts.finished(
                 usage, text=answer.text, finish="length" if cut else "stop"
@@ -248,6 +255,12 @@ class WorkReply:
             if instead is not None:
                 return instead if isinstance(instead, tuple) else (instead,)
         return (self._call(action, usage, started),)
+
+    def _check_subject(self, text: str, answer: "CheckedAnswer") -> None:
+        """Raises AnswerIsTalk if an answer begins with a missing file that nobody spoke of."""
+        typed, _ = typed_part(self._exchange.request)
+        if not answer.text and claims.misses_what_nobody_named(text, typed):
+            raise AnswerIsTalk
 
     def _parsed(self, line: str, allowed: Allowed) -> Action:
         """The action of a line. Where no grammar was in force, anything else is an answer, and paths are checked here."""

@@ -73,8 +73,14 @@ class PostgresStore(Store):
             {} if lag is None else {"hermes.store.notice_lag": lag}
         )
 
-    def watch(self, session: str = "", lease: Lease | None = None) -> NotifyWatch:
-        return self._database.notices.watch(session, lease)
+    def watch(
+        self,
+        session: str = "",
+        lease: Lease | None = None,
+        *,
+        is_read_next: bool = False,
+    ) -> NotifyWatch:
+        return self._database.notices.watch(session, lease, is_read_next=is_read_next)
 
     # pyrefly: ignore[missing-override-decorator]
     def use_wake_ups(self, faster: WakeUps) -> None:

@@ -36,16 +36,25 @@ _Writer: TypeAlias = tuple[str, int] | None
 
 
 class NotifyWatch:
-    """Tells one reader that there may be new rows; of `lease`, if it is given, the reader knows the rows already."""
+    """Tells one reader that there may be new rows; of `lease`, if it is given, the reader knows the rows already. With
+    `is_read_next`, the reader has read nothing yet, and reads everything once the watch is made.
+    """
 
     def __init__(
-        self, notices: "RowNotices", session: str, lease: Lease | None = None
+        self,
+        notices: "RowNotices",
+        session: str,
+        lease: Lease | None = None,
+        *,
+        is_read_next: bool = False,
     ) -> None:
         self._notices = notices
         self._loop: asyncio.AbstractEventLoop | None = None
         self._event: asyncio.Event | None = None
-        self._is_due = True
-        self._looked = 0.0
+        self._is_due = not is_read_next
+        self._looked = time.monotonic() if is_read_next else 0.0
+        self.may_have_missed = not is_read_next
+        """Whether rows that came while the watch was being added are new to the reader."""
         self._look_s = _SESSION_LOOK_S if session not in {"", OFFERED} else _LOOK_S
         self.session = session
         self.writer = _writer(lease)
@@ -112,9 +121,15 @@ class RowNotices:
         self._faster = faster
         self._stop_hearing = faster.listen(self._wake)
 
-    def watch(self, session: str = "", lease: Lease | None = None) -> NotifyWatch:
+    def watch(
+        self,
+        session: str = "",
+        lease: Lease | None = None,
+        *,
+        is_read_next: bool = False,
+    ) -> NotifyWatch:
         """Returns a new watch on one session or on all. The first one begins to listen."""
-        watch = NotifyWatch(self, session, lease)
+        watch = NotifyWatch(self, session, lease, is_read_next=is_read_next)
         self._server.loop.call_soon_threadsafe(self._add, watch)
         return watch
 
@@ -122,7 +137,8 @@ class RowNotices:
         self._watches.setdefault(watch.session, set()).add(watch)
         self._start_listening()
         watch.is_added = True
-        watch.notice()  # of what came while it was being added
+        if watch.may_have_missed:
+            watch.notice()
 
     def remove(self, watch: NotifyWatch) -> None:
         """Ends a watch. Called on any thread."""

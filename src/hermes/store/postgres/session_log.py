@@ -21,7 +21,7 @@ from hermes.schema.events import (
 from hermes.schema.messages import AssistantMessage
 from hermes.store.answers import CHECKED, NEWEST_TITLE, require_not_named
 from hermes.store.leases import Lease, lost_to
-from hermes.store.log_row import EncodedEvent, Row, checksum, draft
+from hermes.store.log_row import EncodedEvent, Row, checked, checksum, draft
 from hermes.store.postgres.database import PostgresDatabase
 from hermes.store.postgres.job_connection import (
     QueryConnection,
@@ -30,7 +30,7 @@ from hermes.store.postgres.job_connection import (
 )
 from hermes.store.postgres.word_index import lexemes
 from hermes.store.projection import usage_of
-from hermes.store.session_log import SessionLog, missing_session
+from hermes.store.session_log import PAGE, SessionLog, missing_session
 from hermes.store.work_queue import OFFERED
 from hermes.text.translation import translator
 
@@ -44,6 +44,7 @@ _MAX_LOST_RACES = (
 _CALL = f"SELECT * FROM append_events({', '.join(f'${n}' for n in range(1, 18))})"  # noqa: S608 - our own name
 _CALL_OFFERED = _CALL.replace("append_events", "append_offered")
 _HEAD = "SELECT head, epoch FROM sessions WHERE id = $1"
+_READ = numbered(PAGE)
 _encode = msgspec.json.Encoder().encode
 
 
@@ -165,6 +166,21 @@ class PostgresSessionLog(SessionLog):
         return rows
 
     # pyrefly: ignore[missing-override-decorator]
+    def fetch(
+        self, session: str, *, after: int = 0, limit: int = 1000
+    ) -> "Future[list[Row]]":
+        async def read() -> list[Row]:
+            stored = await self._database.server.request(
+                lambda connection: connection.fetch(_READ, session, after, limit)
+            )
+            rows = checked(map(tuple, stored))
+            if rows and len(rows) < limit:
+                self._keep_head(rows[-1])
+            return rows
+
+        return self._database.start(read)
+
+    # pyrefly: ignore[missing-override-decorator]
     def create(self, session: str, created: SessionCreated) -> Row:
         first = super().create(session, created)
         self._note_head(first)
@@ -173,13 +189,13 @@ class PostgresSessionLog(SessionLog):
     def _note_head(self, last: Row) -> None:
         """Keeps where the next append goes. Called on any thread."""
 
-        def note() -> None:
-            known = self._heads.get(last.session)
-            if known is None or known[1] != last.epoch or known[0] < last.seq:
-                self._heads[last.session] = (last.seq, last.epoch)
-
         with suppress(RuntimeError):  # the loop has just ended
-            self._database.server.loop.call_soon_threadsafe(note)
+            self._database.server.loop.call_soon_threadsafe(self._keep_head, last)
+
+    def _keep_head(self, last: Row) -> None:
+        known = self._heads.get(last.session)
+        if known is None or known[1] != last.epoch or known[0] < last.seq:
+            self._heads[last.session] = (last.seq, last.epoch)
 
 
 def _missing(session: str, lease: Lease | None) -> StoreError:

@@ -150,7 +150,13 @@ class SqliteStore(Store):
     def share(self) -> None:
         self._database.share()
 
-    def watch(self, session: str = "", lease: Lease | None = None) -> FileWatch:  # noqa: ARG002 - a port
+    def watch(
+        self,
+        session: str = "",  # noqa: ARG002 - a port
+        lease: Lease | None = None,  # noqa: ARG002
+        *,
+        is_read_next: bool = False,  # noqa: ARG002
+    ) -> FileWatch:
         return FileWatch(self._database.path)
 
     def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -216,8 +216,8 @@ class EditorAgent:
             before = float(cursor) if cursor else None
         except ValueError as error:
             raise RequestError(_INVALID_PARAMS, "The cursor is not valid.") from error
-        found = await asyncio.to_thread(
-            self._app.store.sessions.recent,
+        found, more = await asyncio.to_thread(
+            self._app.store.sessions.page,
             limit=_SESSIONS_PER_PAGE,
             updated_before=before,
         )
@@ -231,7 +231,6 @@ class EditorAgent:
             for info in found
             if info.messages and (cwd is None or info.cwd == cwd)
         ]
-        more = len(found) == _SESSIONS_PER_PAGE
         return ListSessionsResponse(
             sessions=listed, next_cursor=repr(found[-1].updated) if more else None
         )

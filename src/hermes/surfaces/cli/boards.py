@@ -9,9 +9,8 @@ import msgspec
 
 from hermes.app import App
 from hermes.app.boards.board_service import Boards
-from hermes.app.boards.dispatcher import Dispatcher
+from hermes.app.boards.dispatcher import Dispatcher, role_here
 from hermes.app.boards.event_follower import BoardFollower
-from hermes.app.boards.queue_state import DISPATCHER_ROLE
 from hermes.commands.boards import boards_of
 from hermes.commands.card_views import event_line
 from hermes.commands.cards import CardName, OnBoard, show_board_stats
@@ -54,7 +53,7 @@ async def run_cards(context: CommandContext) -> int:
     app, stop = context.app, _stop_event()
     boards_of(context).ensure_default()
     app.bus.subscribe("kanban.**", _print_event)
-    held = app.store.roles.held(DISPATCHER_ROLE)
+    held = app.store.roles.held(role_here(app))
     if held:
         owner = shown(held[0].owner)
         print(
@@ -89,7 +88,7 @@ async def dispatch_once(context: CommandContext) -> Result:
     try:
         await dispatcher.step()
         if not dispatcher.is_active:
-            held = app.store.roles.held(DISPATCHER_ROLE)
+            held = app.store.roles.held(role_here(app))
             owner = shown(held[0].owner) if held else t("Another process")
             raise Refused(
                 t(

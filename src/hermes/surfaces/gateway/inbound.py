@@ -59,6 +59,14 @@ _MAX_SENDER_NAME_CHARACTERS = 60
 _MAX_ROLES = 4096
 
 
+class _InboundContent(msgspec.Struct, frozen=True):
+    """What a message brings: its text, and the files of its images and recordings."""
+
+    text: str
+    images: tuple[Image, ...]
+    recordings: tuple[str, ...]
+
+
 class InboundMessages:
     """Receives the messages of all platforms."""
 
@@ -247,7 +255,8 @@ class InboundMessages:
         )
 
     async def _submit(self, binding: Binding, inbound: Inbound, role: Role) -> None:
-        text, images = await self._content(binding, inbound)
+        content = await self._content(binding, inbound)
+        text, images, recordings = content.text, content.images, content.recordings
         if not text.strip() and not images:
             if inbound.chat.kind == "direct":
                 await self._send(inbound, t.marked(_NO_TEXT))
@@ -258,20 +267,24 @@ class InboundMessages:
         delivery = "queue" if whole else self._settings.while_busy  # one reply for each
         try:
             await service.submit(
-                binding.session, text, images=images, delivery=delivery, via=via
+                binding.session,
+                text,
+                images=images,
+                recordings=recordings,
+                delivery=delivery,
+                via=via,
             )
         except SessionNotFound:  # deleted at this moment
             again = await self._sessions.begin(binding.key, inbound, role)
             await self._agent.service.submit(
-                again.session, text, images=images, via=via
+                again.session, text, images=images, recordings=recordings, via=via
             )
 
-    async def _content(
-        self, binding: Binding, inbound: Inbound
-    ) -> tuple[str, tuple[Image, ...]]:
-        """The text of a message, with transcribed voice notes and the paths of its files; and its images."""
+    async def _content(self, binding: Binding, inbound: Inbound) -> _InboundContent:
+        """The text of a message, with transcribed voice notes and the paths of its files; its images and recordings."""
         lines = [inbound.text] if inbound.text else []
         images: list[Image] = []
+        recordings: list[str] = []
         sender = self._deliveries.sender(inbound.chat.platform)
         most = min(sender.adapter.limits.file_bytes, self._settings.file_bytes)
         work = self._deliveries.folder(binding.session)
@@ -291,6 +304,8 @@ class InboundMessages:
             kind = attachment.kind
             if kind == "file" and is_recording(path.name):
                 kind = "audio"
+            if kind in ("voice", "audio"):
+                recordings.append(str(path))
             if kind == "file":
                 alone = not lines
                 lines.append(await asyncio.to_thread(received_file, path, alone=alone))
@@ -298,14 +313,14 @@ class InboundMessages:
                 lines.append(await self._line(inbound, path, kind))
         text = "\n".join(lines)
         if inbound.chat.kind == "direct" or not text:
-            return text, tuple(images)
+            return _InboundContent(text, tuple(images), tuple(recordings))
         name = (
             " ".join(inbound.person.name.split())[:_MAX_SENDER_NAME_CHARACTERS].replace(
                 "]", ")"
             )
             or inbound.person.id
         )
-        return f"[{name}] {text}", tuple(images)
+        return _InboundContent(f"[{name}] {text}", tuple(images), tuple(recordings))
 
     async def _line(self, inbound: Inbound, path: Path, kind: FileKind) -> str:
         """What the message says about one of its files: what is said in it, or where it is."""

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from hermes.core.accepted_plan import plan_question
 from hermes.core.answers import approval_hash
 from hermes.core.arguments import arguments_by_name
 from hermes.surfaces.terminal.question_menu import (
@@ -49,6 +50,7 @@ _REACHES = {
         "It runs outside the sandbox: it can reach your files and the network."
     ),
 }
+_USES_NETWORK = "it uses the network"  # not translated: a reason of the policy
 _VERBS = {
     "read_file": "read",
     "vision_analyze": "look at",
@@ -108,6 +110,14 @@ class Questions:
     def current(self) -> Mapping[str, Any] | None:
         """The question that the next line answers."""
         return self._open.get(self._shown)
+
+    @property
+    def as_edited(self) -> Mapping[str, Any] | None:
+        """The current question, with the plan as the person has changed it."""
+        request, menu = self.current, self.menu
+        if request is None or menu is None or not menu.plan:
+            return request
+        return {**request, "text": plan_question(menu.plan)}
 
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Opens questions, and closes those answered anywhere."""
@@ -243,6 +253,8 @@ def question_lines(
 
 def whole_question(request: Mapping[str, Any], columns: int) -> list[Row]:
     """Returns all rows of a question, for a pager."""
+    if request.get("plan"):
+        return _plan_rows(request, columns, colours=True)
     if request["type"] == "agent.question.asked":
         lines = _question(request, Style(enabled=False), columns)
         return [((line, ""),) for line in lines]
@@ -359,8 +371,9 @@ def _max_summary_lines() -> int:
 
 def _remarks(request: Mapping[str, Any]) -> list[str]:
     """Returns why the policy asks and what the call can reach."""
-    remarks = [f"({request['reason']})"] if request.get("reason") else []
-    if request.get("reach") in _REACHES:
+    reason = request.get("reason")
+    remarks = [f"({reason})"] if reason else []
+    if request.get("reach") in _REACHES and reason != _USES_NETWORK:
         remarks.append(t.marked(_REACHES[request["reach"]]))
     return remarks
 
@@ -458,12 +471,17 @@ def _question(request: Mapping[str, Any], style: Style, columns: int) -> list[st
 
 def _plan(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:
     """Returns the lines of a plan, with its Markdown rendered."""
+    rows = _plan_rows(request, columns, colours=style.enabled)
+    return [painted(row, style).rstrip() for row in rows]
+
+
+def _plan_rows(request: Mapping[str, Any], columns: int, *, colours: bool) -> list[Row]:
     from hermes.surfaces.terminal.markdown.render import Markdown
 
     title, _, text = clean(request["text"]).partition("\n")
     is_ascii = marks_for(sys.stdout.encoding).bar == "|"
-    markdown = Markdown(colours=style.enabled, ascii_only=is_ascii)
+    markdown = Markdown(colours=colours, ascii_only=is_ascii)
     room = max(columns - 2, 20)
     rows = [*markdown.feed(text.strip("\n"), room), *markdown.end(room)]
-    heading = (style.yellow(f"? {line}") for line in wrap(title, room))
-    return [*heading, "", *(f"  {painted(row, style)}".rstrip() for row in rows)]
+    heading: list[Row] = [((f"? {line}", YELLOW),) for line in wrap(title, room)]
+    return [*heading, (), *((("  ", ""), *row) if row else () for row in rows)]

@@ -25,9 +25,10 @@ READABLE_AFTER_S = 0.3
 PAUSE_S = 1.0
 """A person who is typing must pause this long before a key answers."""
 OFFER_RULE_AFTER = 5
-"""After so many similar approvals, the rule is offered first."""
+"""After so many similar approvals, a rule is offered."""
 
 _EDITS = "changes to files in "  # not translated: a rule begins with it
+_EXACTLY = "exactly `"  # not translated: a rule for one command begins with it
 _NO_BECAUSE = lazy_pattern(r"(?:n|no)[,:;.]?\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _WORDS = {
     "yes": "y",
@@ -92,8 +93,6 @@ class QuestionMenu:
         self._readable_at = max(clock() + READABLE_AFTER_S, last_key_at + PAUSE_S)
         if not self.choices:
             self.step = "text"
-        elif self.offers_rule:
-            self.at = self._place("a")
 
     @property
     def is_approval(self) -> bool:
@@ -161,15 +160,20 @@ class QuestionMenu:
         return (
             yes,
             MenuChoice("s", self._session_label()),
-            MenuChoice("a", t("Always allow this kind ...") if self.rule else t("Always allow exactly this ...")),
+            MenuChoice("a", t("Always allow exactly this ...") if self._is_exact else t("Always allow this kind ...")),
             no,
         )  # fmt: skip
+
+    @property
+    def _is_exact(self) -> bool:
+        """Whether a rule would cover only the same call."""
+        return not self.rule or self.rule.startswith(_EXACTLY)
 
     def _session_label(self) -> str:
         rule = self.rule
         if rule.startswith(_EDITS):
             return t("Yes, and don't ask again for edits in this folder until I quit")
-        what = rule or t("exactly this")
+        what = t("exactly this") if self._is_exact else rule
         return t("Yes, and don't ask again for {what} until I quit", what=what)
 
     @property

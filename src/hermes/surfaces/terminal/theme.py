@@ -35,6 +35,9 @@ NEUTRAL = Theme({ADDED: "32", ADDED_WORD: "32;7", REMOVED: "31", REMOVED_WORD: "
 """For a background that is not known: the terminal's own colours, which suit it."""
 DARK = Theme(
     {
+        "32": "38;5;114",  # these three can also be read on the background of a changed line
+        "35": "38;5;183",
+        "36": "38;5;80",
         ADDED: "48;5;22",
         ADDED_WORD: "48;5;28",
         REMOVED: "48;5;52",
@@ -44,7 +47,7 @@ DARK = Theme(
 LIGHT = Theme(
     {
         "31": "38;5;124",
-        "32": "38;5;28",
+        "32": "38;5;22",
         "33": "38;5;130",
         "35": "38;5;90",
         "36": "38;5;25",

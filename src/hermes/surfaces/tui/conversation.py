@@ -34,7 +34,6 @@ from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, message_saved
 from hermes.surfaces.terminal.stderr_message import not_saved
 from hermes.surfaces.terminal.styled_text import Row
-from hermes.surfaces.terminal.text import clean, wrap
 from hermes.surfaces.tui.input_router import InputRouter
 from hermes.surfaces.tui.left_work import LeftWork
 from hermes.surfaces.tui.mode_switch import ModeSwitch
@@ -447,7 +446,7 @@ class ChatConversation:
 
     async def view_question(self) -> None:
         """Shows the whole request that waits, in a pager where there is one."""
-        request = self.view.questions.current
+        request = self.view.questions.as_edited
         if request is None:
             return
         from hermes.surfaces.tui.live_screen import LiveScreen
@@ -476,8 +475,7 @@ class ChatConversation:
             return
         if after.strip() and after != before:
             menu.plan = after
-            for line in wrap(clean(after.strip()), self.screen.columns - 3):
-                self.screen.line(f"  {line}")
+            self.view.show_edited()
             self.view.say(t("Plan changed. Accept it, or edit it again."))
 
     @property

@@ -13,7 +13,7 @@ from hermes.app.attachments import AttachmentFolder, attach
 from hermes.app.prompt_files import aliased
 from hermes.app.session_service import Delivery
 from hermes.commands.table import find_topic
-from hermes.errors import HermesError, for_reader
+from hermes.errors import HermesError, Refused, for_reader
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
 from hermes.learning.proposals import Proposal
 from hermes.schema.events import OwnCommandRan
@@ -179,13 +179,25 @@ class InputRouter:
         delivery: Delivery = "steer" if typed.steers and chat.is_running else "queue"
         skill_text = None
         if served.text.startswith("/"):
-            skill_text = await asyncio.to_thread(chat.called, served.text)
+            skill_text = await self._called(served.text)
         ran = chat.own_commands.take_blocks()
         await chat.submit(
             (skill_text or served.text) + ran,
             images=(*typed.images, *attached.images),
             delivery=delivery,
         )
+
+    async def _called(self, line: str) -> str | None:
+        """Returns the message for a skill or a command from a file. One that comes with the project is asked about."""
+        chat = self._chat
+        try:
+            return await asyncio.to_thread(chat.called, line)
+        except Refused:
+            from hermes.surfaces.tui.pickers import agree_to_command
+
+            if not await agree_to_command(chat, line):
+                raise
+        return await asyncio.to_thread(chat.called, line)
 
     async def _run_own(self, command: str) -> None:
         """Runs a command of the person's own. Its output is kept, and goes to the model with the next message."""
@@ -206,7 +218,7 @@ class InputRouter:
         except HermesError as error:
             chat.view.say(for_reader(error), alarming=True)
         else:
-            chat.view.say(
+            chat.view.show_note(
                 t(
                     "Noted: {text}. New sessions know it; see /memory",
                     text=one_line(text),

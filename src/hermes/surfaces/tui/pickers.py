@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app import App
@@ -32,6 +33,7 @@ t = translator(__name__)
 _MAX_SESSIONS = 500
 _PREVIEW_ROWS = 60  # of the log
 _MAX_PREVIEW_CHARACTERS = 600  # of one message
+_MAX_SHOWN_LINES = 12  # of a file that is asked about
 _PREVIEW_COLUMNS = 200  # the list wraps them
 _WRITTEN = "written "
 _EXTENTS = (
@@ -60,6 +62,34 @@ async def pick(
     picker = Picker(text, items, chat.screen.marks, start=start)
     await chat.screen.show(picker)
     return picker.picked
+
+
+async def agree_to_command(chat: "ChatConversation", line: str) -> bool:
+    """Asks about the command of `/name text` that comes with the project, and shows its file. Returns whether the
+    person agreed. A file that is too long to be seen whole beside the question is not asked about here.
+    """
+    name = line.partition(" ")[0].removeprefix("/").lower()
+    files = chat.agent.prompt_files
+    known = await asyncio.to_thread(files.all, chat.folder, "command")
+    file = next((one for one in known if one.name == name), None)
+    if file is None or file.is_trusted:
+        return False
+    text = await asyncio.to_thread(Path(file.path).read_text, "utf-8", "replace")
+    if text.count("\n") > _MAX_SHOWN_LINES or len(text) > _MAX_PREVIEW_CHARACTERS:
+        return False
+    title = t(
+        "{path} comes with the project, and you have not agreed to it yet.",
+        path=file.path,
+    )
+    items = (
+        PickerItem("agree", t("Use it from now on"), preview=lambda: shown(text)),
+        PickerItem("", t("Not now"), preview=lambda: shown(text)),
+    )
+    picked = await pick(chat, PickerText(title=title), items, start=1)
+    if picked is None or not picked.item.key:
+        return False
+    await asyncio.to_thread(files.agree, [file])
+    return True
 
 
 async def pick_argument(port: "TerminalChat", command: Command) -> str | None:

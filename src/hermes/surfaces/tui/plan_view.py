@@ -19,6 +19,8 @@ class PlanView:
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
         self._steps: list[tuple[str, str]] = []  # mark and text
+        self._is_current = False  # it changed in this turn
+        self._is_folded = False
 
     @property
     def is_done(self) -> bool:
@@ -27,6 +29,7 @@ class PlanView:
 
     def update(self, text: str) -> None:
         """Replaces the list by that of a result."""
+        self._is_current, self._is_folded = True, False
         lines = clean(text).split("\n")
         self._steps = [
             (line[1], line[4:])
@@ -34,9 +37,11 @@ class PlanView:
             if len(line) > 4 and line[0] == "[" and line[2:4] == "] "
         ]
 
-    def clear(self) -> None:
-        """Forgets the list."""
-        self._steps = []
+    def end_turn(self) -> None:
+        """Forgets a list that is done. Folds one that the turn left as it was: the talk is about something else."""
+        if self.is_done:
+            self._steps = []
+        self._is_folded, self._is_current = not self._is_current, False
 
     def rows(self, columns: int) -> Iterator[Row]:
         """Yields the list: done steps dimmed, the current one bold; of a long list the part around the current step."""
@@ -45,6 +50,8 @@ class PlanView:
             return
         done = sum(mark == "x" for mark, _ in steps)
         yield (("Plan", BOLD), (f" {done} of {total} done", DIM))
+        if self._is_folded:
+            return
         current = next(
             (number for number, (mark, _) in enumerate(steps) if mark != "x"), total
         )

@@ -237,13 +237,25 @@ class ChatView:
 
     def show_all(self) -> None:
         """Shows the question again in full."""
-        request = self.questions.current
+        if self.questions.current is not None:
+            self.show_edited()
+            self._screen.menu(self.questions.menu)
+
+    def show_edited(self) -> None:
+        """Shows the question in full, with the plan as the person has changed it."""
+        request = self.questions.as_edited
         if request is not None:
             for line in question_lines(
                 request, self._screen.style, self._screen.columns - 1, whole=True
             ):
                 self._screen.line(line)
-            self._screen.menu(self.questions.menu)
+
+    def show_note(self, text: str) -> None:
+        """Shows that a note was kept, set apart from what comes before and after as a command is."""
+        if self._is_below_command:
+            self._screen.line()
+        self.say(text)
+        self._is_below_command = True
 
     def show_own_command(self, command: str) -> None:
         """Shows a command that the person runs."""
@@ -600,8 +612,7 @@ class ChatView:
         self._print_calls()
         self.busy, self._below_call = False, False
         self._print_thought()
-        if self._plan.is_done:
-            self._plan.clear()
+        self._plan.end_turn()
         self._finish_reply()
         reason = event["reason"]
         if reason != "done":

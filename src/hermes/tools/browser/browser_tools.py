@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Locator, Page
 
     from hermes.tools.browser.session import BrowserSession, PageView
-    from hermes.tools.web.address_check import Resolver
+    from hermes.tools.web.address_check import HostRule, Resolver
 
 __all__ = ["BrowserTools", "Screenshot"]
 
@@ -73,7 +73,7 @@ def _about_step(owner: "BrowserTools", arguments: Mapping[str, Any]) -> str:
 class BrowserTools:
     """The tools of one session and its browser. Whoever made it calls `close` at the session's end."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a session gives
         self,
         settings: BrowserSettings,
         web: WebSettings,
@@ -82,6 +82,7 @@ class BrowserTools:
         resolver: "Resolver | None" = None,
         *,
         secrets: Secrets,
+        rule: "HostRule | None" = None,
     ) -> None:
         self.has_opened = False
         """Whether a page was ever opened."""
@@ -91,6 +92,7 @@ class BrowserTools:
         self._environment = environment
         self._resolver = resolver
         self._secrets = secrets
+        self._rule = rule
         self._shown: PageView | None = None
 
     @property
@@ -120,9 +122,8 @@ class BrowserTools:
         from hermes.tools.browser.session import BrowserSession
         from hermes.tools.web.web_settings import build_gate
 
-        return BrowserSession(
-            self._settings, build_gate(self._web, self._resolver), self._environment
-        )
+        gate = build_gate(self._web, self._resolver, self._rule)
+        return BrowserSession(self._settings, gate, self._environment)
 
     @tool("browser_navigate", effect="network")
     async def browser_navigate(self, url: str) -> ToolResult:
@@ -132,8 +133,9 @@ class BrowserTools:
 
         place = read_url(url)
         require_no_secret(url, self._secrets)
+        self._session.approved.add(place.host)
         await self._session.gate.check(
-            place
+            place, self._session.approved
         )  # the proxy checks again; here the reason can be told
         async with self._session.page(start=True) as page:
             await page.goto(str(place), wait_until="domcontentloaded")
@@ -211,6 +213,7 @@ class BrowserTools:
         from hermes.tools.escapes import one_line
 
         async with self._session.page() as page:
+            self._session.check_rules(page)
             found = await page.evaluate(_IMAGES_SCRIPT, _MAX_IMAGES)
             source = page.url
         lines = [
@@ -224,6 +227,7 @@ class BrowserTools:
     async def browser_console(self) -> ToolResult:
         """What scripts wrote to the console since the last call, with their errors."""
         async with self._session.page() as page:
+            self._session.check_rules(page)
             lines = self._session.console()
             source = page.url
         return ToolResult(text="\n".join(lines) or "(nothing)", source=source)
@@ -231,6 +235,7 @@ class BrowserTools:
     async def screenshot(self) -> "Screenshot":
         """What the browser shows now. Raises ToolFailed if no page is open."""
         async with self._session.page() as page:
+            self._session.check_rules(page)
             data = await page.screenshot(type="jpeg", quality=75)
             return Screenshot(page.url, data)
 

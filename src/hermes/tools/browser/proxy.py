@@ -9,7 +9,7 @@ import base64
 import contextlib
 import secrets
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 
 import msgspec
 
@@ -57,11 +57,12 @@ class _Head(msgspec.Struct, frozen=True):
 class GateProxy:
     """A running proxy. `refusals` are the latest addresses that were not contacted, and why."""
 
-    def __init__(self, gate: AddressCheck) -> None:
+    def __init__(self, gate: AddressCheck, approved: Collection[str] = ()) -> None:
         self.user = "hermes"
         self.password = secrets.token_urlsafe(24)
         self._refusals: list[str] = []
         self._gate = gate
+        self._approved = approved
         self._server: Acceptor | None = None
         self._connections = BackgroundTasks("a connection of the browser")
 
@@ -137,7 +138,7 @@ class GateProxy:
 
     async def _pass(self, url: str) -> Passage:
         try:
-            return await self._gate.check(read_url(url))
+            return await self._gate.check(read_url(url), self._approved)
         except ToolFailed as error:
             if error.message not in self._refusals:
                 self._refusals = [*self._refusals, error.message][

@@ -23,6 +23,7 @@ from hermes.tools.browser.incidents import Incidents
 from hermes.tools.browser.proxy import GateProxy
 from hermes.tools.escapes import one_line
 from hermes.tools.web.address_check import AddressCheck
+from hermes.tools.web.urls import read_url
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Error, Locator, Page, Playwright
@@ -56,6 +57,8 @@ class BrowserSession:
         self._settings = settings
         self.gate = gate
         self._environment = environment
+        self.approved: set[str] = set()
+        """The hosts that `browser_navigate` was allowed to open."""
         self._lock = asyncio.Lock()
         self._proxy: GateProxy | None = None
         self._playwright: Playwright | None = None
@@ -99,6 +102,7 @@ class BrowserSession:
             try:
                 page = newest(page.context.pages) or await page.context.new_page()
                 await self._wait_for_load(page)
+                self.check_rules(page)
                 return PageView(
                     page.url, await page.title(), await page.aria_snapshot(mode="ai")
                 )
@@ -106,6 +110,15 @@ class BrowserSession:
                 if last:
                     raise
         raise AssertionError
+
+    def check_rules(self, page: "Page") -> None:
+        """Raises ToolFailed if the user's rules are against the host of a page.
+
+        The proxy lets nothing through from such a host; but a cache needs no connection, and a rule may be newer than the page.
+        """
+        address = page.url.removeprefix("blob:")
+        if address.startswith(("http://", "https://")):
+            self.gate.check_rule(read_url(address), self.approved)
 
     def notes(self) -> list[str]:
         """Returns notes since the last call: dialogs, refused downloads and refused addresses."""
@@ -133,7 +146,7 @@ class BrowserSession:
         await self._stop()  # what is left of one that ended by itself
         try:
             self._playwright = await async_playwright().start()
-            self._proxy = GateProxy(self.gate)
+            self._proxy = GateProxy(self.gate, self.approved)
             self._context = await self._launch(self._playwright, self._proxy)
         except BaseException:
             await self._stop()

@@ -11,6 +11,7 @@ from hermes.core.ports import PolicyDecision, Tool
 from hermes.tools.escapes import shown
 from hermes.tools.policy.effects import Level
 from hermes.tools.policy.policy_state import PolicyState
+from hermes.tools.policy.request import change_summary, command_summary
 from hermes.tools.policy.rules import RuleBook
 
 if TYPE_CHECKING:
@@ -48,7 +49,10 @@ class ProjectLimits:
             why := self.protection(tool.paths(arguments, cwd), cwd)
         ):
             return _forbidden(decision, why)
-        return _with_problem(decision, rules)
+        if not _is_unclear(decision, rules):
+            return decision
+        summary = change_summary(tool, arguments, tool.paths(arguments, cwd), cwd)
+        return _with_problem(decision, rules, summary)
 
     def limited_command(
         self, decision: PolicyDecision, command: str, workspace: Path, folder: Path
@@ -68,7 +72,9 @@ class ProjectLimits:
             if effect.level == Level.FORBID:
                 why = effect.reason.replace("your rules", "the project's rules")
                 return _forbidden(decision, why)
-        return _with_problem(decision, rules)
+        if not _is_unclear(decision, rules):
+            return decision
+        return _with_problem(decision, rules, command_summary(command, folder))
 
     def protection(self, paths: Iterable[Path], workspace: Path) -> str:
         """Why the project lets nobody change one of these files; empty if it does."""
@@ -92,11 +98,22 @@ def _forbidden(decision: PolicyDecision, why: str) -> PolicyDecision:
     return msgspec.structs.replace(decision, verdict="forbid", reason=shown(why))
 
 
-def _with_problem(decision: PolicyDecision, rules: "ProjectRules") -> PolicyDecision:
-    """Asks about everything that has an effect while the rules can't be read, since nobody knows what they forbid."""
-    if not rules.problem or decision.verdict != "allow":
-        return decision
+def _is_unclear(decision: PolicyDecision, rules: "ProjectRules") -> bool:
+    """Whether a call would run although nobody knows what the rules forbid."""
+    return bool(rules.problem) and decision.verdict == "allow"
+
+
+def _with_problem(
+    decision: PolicyDecision, rules: "ProjectRules", summary: str
+) -> PolicyDecision:
+    """Asks about a call that has an effect while the rules can't be read."""
     why = f"the project's rules can't be read ({rules.problem})"
     return msgspec.structs.replace(
-        decision, verdict="ask", reason=shown(why), memorable=False, shape="", scope=""
+        decision,
+        verdict="ask",
+        summary=summary,
+        reason=shown(why),
+        memorable=False,
+        shape="",
+        scope="",
     )

@@ -4,6 +4,7 @@ import logging
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -24,6 +25,20 @@ log = logging.getLogger("hermes.tools")
 
 _HEAD = "# What tools may do without asking. `hermes policy show` explains it.\n"
 _AT = r" - at `\$\.?(.*)`$"
+
+
+def host_rule(home: Path) -> Callable[[str], Literal["", "ask", "forbid"]]:
+    """What the rules of a home forbid or ask about, for whoever follows a page to other hosts."""
+    file = RuleFile(home)
+
+    def rule_of(host: str) -> Literal["", "ask", "forbid"]:
+        match file.current().for_host(host):
+            case ("ask" | "forbid") as title, _:
+                return title
+            case _:
+                return ""
+
+    return rule_of
 
 
 class RuleFile:

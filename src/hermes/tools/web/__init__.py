@@ -17,7 +17,7 @@ from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import tool
 
 if TYPE_CHECKING:
-    from hermes.tools.web.address_check import Resolver
+    from hermes.tools.web.address_check import HostRule, Resolver
     from hermes.tools.web.fetch import Digest, PageReader
     from hermes.tools.web.search import Searcher
 
@@ -27,7 +27,7 @@ __all__ = ["WebTools", "web_tools"]
 class WebTools:
     """The two tools, and what they need."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a session gives
         self,
         settings: WebSettings,
         secrets: Secrets,
@@ -35,6 +35,8 @@ class WebTools:
         environment: Mapping[str, str],
         resolver: "Resolver | None" = None,
         digest: "Digest | None" = None,
+        *,
+        rule: "HostRule | None" = None,
     ) -> None:
         self._settings = settings
         self._secrets = secrets
@@ -42,6 +44,7 @@ class WebTools:
         self._environment = environment
         self._resolver = resolver
         self._digest = digest
+        self._rule = rule
 
     @tool("web_search", effect="network")
     async def web_search(
@@ -87,6 +90,7 @@ class WebTools:
             self._environment,
             self._resolver,
             self._digest,
+            self._rule,
         )
 
 
@@ -96,7 +100,8 @@ def web_tools(
     folder: OutputFolder,
     environment: Mapping[str, str],
     digest: "Digest | None" = None,
+    rule: "HostRule | None" = None,
 ) -> list[Tool]:
-    """The web tools. Nothing is contacted before the first call."""
-    tools = WebTools(settings, secrets, folder, environment, digest=digest)
+    """The web tools. Nothing is contacted before the first call. `rule` is what the user says about a host."""
+    tools = WebTools(settings, secrets, folder, environment, digest=digest, rule=rule)
     return [tools.web_search, tools.web_fetch]

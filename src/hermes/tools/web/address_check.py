@@ -3,8 +3,8 @@
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Sequence
+from typing import Literal, Protocol, TypeAlias
 from urllib.parse import unquote
 
 import msgspec
@@ -42,6 +42,10 @@ class Resolver(Protocol):
     async def __call__(self, host: str, port: int) -> Sequence[str]: ...
 
 
+HostRule: TypeAlias = Callable[[str], Literal["", "ask", "forbid"]]
+"""What the user's rules say about a host."""
+
+
 class Unresolved(ToolFailed):
     """A name has no address."""
 
@@ -68,7 +72,8 @@ async def system_resolver(host: str, port: int) -> Sequence[str]:
 
 
 class AddressCheck:
-    """Decides which places may be reached. `allowed` names exactly the private hosts that may be, too."""
+    """Decides which places may be reached. `allowed` names exactly the private hosts that may be, too; `rule` says which
+    hosts the user forbids or wants to be asked about."""
 
     def __init__(
         self,
@@ -76,13 +81,19 @@ class AddressCheck:
         *,
         resolver: Resolver = system_resolver,
         own: Callable[[Address], bool] = is_own,
+        rule: HostRule = lambda _: "",
     ) -> None:
         self._allowed = frozenset(read_allowed(entry) for entry in allowed)
         self._resolver = resolver
         self._own = own
+        self._rule = rule
 
-    async def check(self, place: WebAddress) -> Passage:
-        """The way to a place. Raises ToolFailed when one of its addresses is not public."""
+    async def check(self, place: WebAddress, approved: Collection[str] = ()) -> Passage:
+        """The way to a place. Raises ToolFailed when one of its addresses is not public, or a rule is against it.
+
+        `approved` are hosts that a call named, about which the user was asked where a rule says so.
+        """
+        self.check_rule(place, approved)
         vouched = self._vouched(place)
         if not vouched:
             self._check_name(place)
@@ -105,6 +116,17 @@ class AddressCheck:
             {AllowedHost(place.host), AllowedHost(place.host, place.port)}
             & self._allowed
         )
+
+    def check_rule(self, place: WebAddress, approved: Collection[str]) -> None:
+        """Raises ToolFailed if the user's rules are against a host."""
+        rule = self._rule(place.host)
+        if rule == "forbid":
+            raise ToolFailed(f"{place} may not be used: policy.yaml forbids its host.")
+        if rule == "ask" and place.host not in approved:
+            raise ToolFailed(
+                f"{place} may not be used yet: policy.yaml says to ask about its host first.",
+                hint="Call the tool with this address itself; then the user is asked.",
+            )
 
     def _check_name(self, place: WebAddress) -> None:
         if place.port not in PORTS:

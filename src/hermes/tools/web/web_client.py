@@ -5,7 +5,7 @@ address the gate checked; the name goes into the Host header and into TLS, where
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -95,8 +95,9 @@ class WebClient:
 
     async def _follow(self, request: WebRequest) -> WebResponse:
         place = read_url(request.url)
+        approved = (place.host,)
         for _ in range(_MAX_REDIRECTS + 1):
-            answer = await self._fetch_once(request, place)
+            answer = await self._fetch_once(request, place, approved)
             location = answer.headers.get("location", "")
             if (
                 answer.status not in _REDIRECTS
@@ -111,11 +112,13 @@ class WebClient:
             hint="Nothing was fetched.",
         )
 
-    async def _fetch_once(self, request: WebRequest, place: WebAddress) -> WebResponse:
+    async def _fetch_once(
+        self, request: WebRequest, place: WebAddress, approved: Sequence[str]
+    ) -> WebResponse:
         """One hop: the first of the checked addresses that takes a connection."""
         import httpx2
 
-        hosts = await self._hosts(place)
+        hosts = await self._hosts(place, approved)
         transport = self._transport()
         async with transport:
             problem = "it has no address"
@@ -136,9 +139,11 @@ class WebClient:
                     return await self._read(place, response)
         raise ToolFailed(f"{place.authority} can't be reached: {problem}.")
 
-    async def _hosts(self, place: WebAddress) -> tuple[str, ...]:
+    async def _hosts(
+        self, place: WebAddress, approved: Sequence[str]
+    ) -> tuple[str, ...]:
         try:
-            passage: Passage = await self.gate.check(place)
+            passage: Passage = await self.gate.check(place, approved)
         except Unresolved:
             if self._proxy:
                 return (

@@ -9,6 +9,7 @@ from hermes.settings.tools import WebSettings
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.web.address_check import (
     AddressCheck,
+    HostRule,
     Resolver,
     read_allowed,
     system_resolver,
@@ -41,20 +42,29 @@ _KEY_VARIABLES = {
 _WEB_CONNECT_TIMEOUT_S = 10.0
 
 
-def build_gate(settings: WebSettings, resolver: Resolver | None = None) -> AddressCheck:
+def build_gate(
+    settings: WebSettings,
+    resolver: Resolver | None = None,
+    rule: HostRule | None = None,
+) -> AddressCheck:
     """Returns the check of addresses. Raises ToolFailed if an entry of `allow_hosts` is not a host."""
     for entry in settings.allow_hosts:
         _require_host("web.allow_hosts", entry)
-    return AddressCheck(settings.allow_hosts, resolver=resolver or system_resolver)
+    return AddressCheck(
+        settings.allow_hosts,
+        resolver=resolver or system_resolver,
+        rule=rule or (lambda _: ""),
+    )
 
 
 def build_client(
     settings: WebSettings,
     environment: Mapping[str, str],
     resolver: Resolver | None = None,
+    rule: HostRule | None = None,
 ) -> WebClient:
-    """Returns a client that reaches what the settings allow."""
-    return _client(settings, environment, build_gate(settings, resolver))
+    """Returns a client that reaches what the settings and the user's rules allow."""
+    return _client(settings, environment, build_gate(settings, resolver, rule))
 
 
 def build_reader(
@@ -63,9 +73,11 @@ def build_reader(
     environment: Mapping[str, str],
     resolver: Resolver | None = None,
     digest: Digest | None = None,
+    rule: HostRule | None = None,
 ) -> PageReader:
     """Returns the reader of pages."""
-    return PageReader(build_client(settings, environment, resolver), folder, digest)
+    client = build_client(settings, environment, resolver, rule)
+    return PageReader(client, folder, digest)
 
 
 def build_searcher(

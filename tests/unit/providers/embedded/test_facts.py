@@ -8,6 +8,7 @@ from hermes.providers.embedded.facts import (
     arithmetic,
     asks_for_numbers,
     file_note,
+    length_notes,
     request_notes,
 )
 
@@ -27,6 +28,14 @@ NOW = dt.datetime(2026, 11, 16, 21, 40, tzinfo=dt.UTC)
         ("(2 + 3) * 4", "20"),
         ("1,200 / 7", "171.429"),
         ("2^10", "1024"),
+        ("Split a bill of 126 dollars between 7 people.", "18"),
+        ("share 90 sweets among 6 children", "15"),
+        ("A coat costs 80 euros and is 15% off. What do I pay?", "68"),
+        ("how many minutes are in three and a half hours?", "210"),
+        ("How many days are there in 6 weeks?", "42"),
+        ("how many seconds has an hour?", "3600"),
+        ("5 km in miles", "3.10686"),
+        ("convert 2 pounds to grams", "907.185"),
     ],
 )
 def test_sums(request_text: str, result: str) -> None:
@@ -44,10 +53,21 @@ def test_sums(request_text: str, result: str) -> None:
         "1 / 0",
         "9**999999",
         "a 3-bedroom flat",
+        "how many days are in a month?",
+        "how many grams are in 3 hours?",
+        "split the 12 chapters into 3 files",
+        "I need 20 euros and 50% more",
     ],
 )
 def test_what_is_no_sum(text: str) -> None:
     assert arithmetic(text) == []
+
+
+def test_a_text_that_is_to_become_shorter_gets_a_limit() -> None:
+    (note,) = length_notes("make it shorter", "word " * 30)
+    assert "at most 15" in note
+    assert length_notes("make it longer", "word " * 30) == []
+    assert length_notes("shorter, please", "Hello!") == []
 
 
 def test_days_and_the_time() -> None:

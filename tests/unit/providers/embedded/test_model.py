@@ -405,3 +405,25 @@ async def test_a_reply_that_does_not_end_is_ended() -> None:
     )
     assert message.tool_calls == ()
     assert "nothing of it was done" in message.text
+
+
+@pytest.mark.parametrize("obeys_grammar", [True, False])
+async def test_a_missing_file_that_nobody_named_is_answered_as_talk(
+    *, obeys_grammar: bool
+) -> None:
+    engine = ScriptedEngine(
+        "say There is no file called package here.",
+        "I can't track parcels.",
+        obeys_grammar=obeys_grammar,
+    )
+    asked = UserMessage(text="Did my parcel arrive?")
+    _, message = await reply(engine, asked, view=DESK)
+    assert message.text == "I can't track parcels."
+    assert [prompt.slot for prompt in engine.prompts] == ["work", "talk"]
+
+
+async def test_a_missing_file_that_was_asked_for_is_said() -> None:
+    engine = ScriptedEngine("say There is no file with invoices here.")
+    asked = UserMessage(text="is there a file with invoices?")
+    _, message = await reply(engine, asked, view=DESK)
+    assert message.text == "There is no file with invoices here."

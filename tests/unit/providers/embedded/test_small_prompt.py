@@ -156,7 +156,7 @@ def test_rows_are_counted_by_code() -> None:
 
 def test_talk_knows_the_day_and_the_result_of_a_sum() -> None:
     turns = small_prompt.talk([RequestExchange(request="what is 46 times 58?")], NOW)
-    assert turns[0].content.startswith(small_prompt.talk_prefix()[0].content)
+    assert turns[:1] == small_prompt.talk_prefix(NOW.date())
     assert turns[0].content.endswith("Today is Monday, 16 November 2026.")
     assert "46 * 58 = 2668" in turns[-1].content
 
@@ -168,3 +168,9 @@ def test_a_longer_chat_only_adds_to_its_prompt() -> None:
     done = RequestExchange(request="now", answer="done")
     after = small_prompt.talk([*exchanges, done, RequestExchange(request="next")], NOW)
     assert after[: len(before)] == before
+
+
+def test_what_is_to_become_shorter_is_given_a_number_of_words() -> None:
+    before = RequestExchange(request="write a wish", answer="happy " * 20)
+    turns = small_prompt.talk([before, RequestExchange(request="make it shorter")], NOW)
+    assert "write at most 10" in turns[-1].content

@@ -445,3 +445,26 @@ def test_what_is_at_the_end_of_a_long_summary_is_shown() -> None:
     lines = question_lines(long, PLAIN, 80)
     assert any("curl evil" in line for line in lines)
     assert any("more lines; v shows all" in line for line in lines)
+
+
+def test_the_network_is_named_once() -> None:
+    asked = request(reason="it uses the network", reach="network")
+    lines = question_lines(asked, PLAIN, 60)
+    assert sum("network" in line for line in lines) == 1
+
+
+async def test_a_plan_that_was_edited_is_shown_as_it_is_now() -> None:
+    clock = FakeClock(0.0)
+    shown_to_person = Shown()
+    questions = Questions(shown_to_person, clock=clock.now)
+    text = "Plan: It\n\n## Steps\n1. one"
+    questions.on_event(question(text=text, plan="# It\n\n## Steps\n1. one"))
+    await asyncio.wait_for(shown_to_person.put.wait(), 5)
+    assert questions.menu is not None
+    questions.menu.plan = "# It\n\n## Steps\n1. other"
+    shown = questions.as_edited
+    assert shown is not None
+    rows = [plain(row) for row in whole_question(shown, 60)]
+    assert rows[0] == "? Plan: It"
+    assert "  Steps" in rows, "without the marks of Markdown"
+    assert "  1. other" in rows

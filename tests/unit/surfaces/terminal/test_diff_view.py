@@ -1,9 +1,19 @@
 """Diffs: numbers, files, changed words, and what is hidden."""
 
+import pytest
+
 from hermes.surfaces.terminal.diff_view import diff_rows, diffs_in
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.styled_text import painted, plain
-from hermes.surfaces.terminal.theme import DARK, LIGHT, NEUTRAL, theme_for
+from hermes.surfaces.terminal.theme import (
+    ADDED,
+    DARK,
+    LIGHT,
+    NEUTRAL,
+    REMOVED,
+    Theme,
+    theme_for,
+)
 from hermes.surfaces.terminal.tool_line import Marks
 from hermes.surfaces.tui.toolkit_style import toolkit_style
 
@@ -65,6 +75,29 @@ def test_the_theme_follows_the_terminal() -> None:
     assert theme_for("auto", term | {"COLORFGBG": "0;15"}) is LIGHT
     assert theme_for("auto", term | {"COLORFGBG": "15;default;0"}) is DARK
     assert theme_for("light", {}) is LIGHT
-    assert LIGHT.sgr("1;32") == "1;38;5;28"
+    assert LIGHT.sgr("1;32") == "1;38;5;22"
     assert toolkit_style("1;38;5;28;48;5;194") == "bold fg:#008700 bg:#d7ffd7"
     assert toolkit_style("2;91") == "dim ansibrightred"
+
+
+def _brightness(index: int) -> float:
+    """The relative luminance of one of the 216 colours of the cube, as WCAG defines it."""
+    steps = (0, 95, 135, 175, 215, 255)
+    place = index - 16
+    parts = (steps[place // 36], steps[place // 6 % 6], steps[place % 6])
+    linear = [
+        one / 255 / 12.92 if one <= 10 else ((one / 255 + 0.055) / 1.055) ** 2.4
+        for one in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT])
+@pytest.mark.parametrize("code", ["32", "35", "36"])
+@pytest.mark.parametrize("line", [ADDED, REMOVED])
+def test_coloured_code_can_be_read_in_a_changed_line(
+    theme: Theme, code: str, line: str
+) -> None:
+    ink, paper = (_brightness(int(theme.sgr(one)[5:])) for one in (code, line))
+    ratio = (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05)
+    assert ratio >= 4

@@ -110,10 +110,16 @@ def test_what_can_not_be_remembered_has_only_yes_and_no() -> None:
 def test_after_five_similar_approvals_a_rule_is_offered_and_not_made() -> None:
     assert readable(request(similar=4)).at == 0
     menu = readable(request(similar=5))
-    assert menu.choices[menu.at].key == "a"
-    assert menu.press("enter") is None
-    assert menu.step == "rule"
-    assert readable(request(similar=5)).press("y") == PersonAnswer("c", "once")
+    assert any("makes it a rule" in line for line in menu.title)
+    assert menu.press("enter") == PersonAnswer("c", "once"), "Enter still says yes"
+    assert readable(request(similar=5)).press("a") is None
+
+
+def test_one_exact_command_is_called_so_in_the_choices() -> None:
+    scope = "exactly `git push origin main` in /work (with the network)"
+    labels = [choice.label for choice in readable(request(scope=scope)).choices]
+    assert labels[1] == "Yes, and don't ask again for exactly this until I quit"
+    assert labels[2] == "Always allow exactly this ..."
 
 
 def test_an_option_or_words_answer_a_question() -> None:

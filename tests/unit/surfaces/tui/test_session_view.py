@@ -360,6 +360,20 @@ def test_a_plan_is_shown_with_its_steps() -> None:
     assert printed.text.splitlines() == plan
 
 
+def test_a_plan_takes_one_row_once_a_turn_has_left_it_alone() -> None:
+    plan = event(
+        "tool.finished",
+        call_id="c",
+        name="todo",
+        text="[>] one\n[ ] two\n(0 of 2 done)",
+    )
+    whole = ["Plan 0 of 2 done", "  › one", "  · two"]
+    assert viewed(STARTED, plan, ENDED).now == whole
+    assert viewed(STARTED, plan, ENDED, STARTED, ENDED).now == ["Plan 0 of 2 done"]
+    again = viewed(STARTED, plan, ENDED, STARTED, ENDED, STARTED, plan, ENDED)
+    assert again.now == whole
+
+
 async def test_the_answer_to_a_question_is_shown() -> None:
     asked = event("question.asked", call_id="q", text="Which?", options=["red"])
     screen = viewed(
@@ -653,3 +667,11 @@ def test_quiet_leaves_out_what_succeeds() -> None:
     for one in (STARTED, *done, *failed):
         view.on_event(one)
     assert screen.text == "✗ Run make 500 ms · exit code 2\n"
+
+
+def test_a_note_is_set_apart_like_a_command() -> None:
+    screen = FakeScreen()
+    view = ChatView(screen, "s")
+    view.show_note("Noted: tea.")
+    view.echo_command("/help")
+    assert screen.text == "Noted: tea.\n\n› /help\n"

@@ -23,6 +23,7 @@ from hermes.app.attachments import (
 )
 from hermes.app.compaction import outlook_of
 from hermes.app.engine import ApprovalMode
+from hermes.app.kept_recordings import KeptRecordings, played
 from hermes.app.prompt_files import aliased, called_prompt
 from hermes.app.speech import listener
 from hermes.app.undo import Rewind, UndoReport, shadows_of
@@ -31,6 +32,7 @@ from hermes.core.context_usage import CompactionPreview, ContextPart
 from hermes.errors import SessionNotFound, UsageError, translated
 from hermes.images.image_info import convertible_type, media_type
 from hermes.primitives.files import replace_file
+from hermes.schema.event_base import Event
 from hermes.schema.events import QuestionAsked
 from hermes.schema.messages import Image, ToolFinished, UserMessage
 from hermes.surfaces.dashboard.credentials import Scope
@@ -83,6 +85,13 @@ class MessageAccepted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             max_length=20,
             description="Files to read: documents (PDF, Office, EPUB, e-mail) and text.",
+        ),
+    ] = []
+    recordings: Annotated[
+        list[str],
+        Meta(
+            max_length=100,
+            description="The recordings in which its words were said, as `POST /api/speech/transcriptions` names them.",
         ),
     ] = []
     model: Annotated[
@@ -146,6 +155,13 @@ class QuestionReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             description="The plan that was asked about, as the user changed it.",
         ),
     ] = ""
+    recordings: Annotated[
+        list[str],
+        Meta(
+            max_length=100,
+            description="The recordings in which it was said; they are kept in the session's media folder.",
+        ),
+    ] = []
 
 
 class Counted(msgspec.Struct, frozen=True):
@@ -259,6 +275,7 @@ class ChatRoutes:
     def __init__(self, dashboard: Dashboard) -> None:
         self._board = dashboard
         self._rewind = Rewind(dashboard.app, shadows_of(dashboard.app))
+        self._recordings = KeptRecordings(dashboard.app.home)
 
     def endpoints(self) -> list[Endpoint]:
         one = "/api/sessions/{id}"
@@ -324,6 +341,13 @@ class ChatRoutes:
                 answer=None,
             ),
             Endpoint(
+                "GET",
+                f"{one}/recordings/{{seq:int}}/{{number:int}}",
+                "observe",
+                self.recording,
+                answer=None,
+            ),
+            Endpoint(
                 "GET", "/api/approvals", "observe", self.waiting, answer=OpenQuestions
             ),
             Endpoint(
@@ -369,8 +393,15 @@ class ChatRoutes:
         served = await agent.with_server_texts(text)
         images += attached.images
         text = served.text + files
+        recordings = await asyncio.to_thread(
+            self._recordings.take, info.id, said.recordings
+        )
         epoch, seq = await agent.service.submit(
-            info.id, text, images=images, delivery=said.delivery
+            info.id,
+            text,
+            images=images,
+            recordings=recordings,
+            delivery=said.delivery,
         )
         return Taken(info.id, epoch, seq, (*attached.left, *served.left))
 
@@ -479,11 +510,7 @@ class ChatRoutes:
 
     def picture(self, call: EndpointCall) -> Response:
         """A picture of a message. Serves only files that the log names and that really are pictures."""
-        info = find(self._board, call.path["id"])
-        rows = self._board.app.store.log.events(
-            info.id, after=call.path["seq"] - 1, limit=1
-        )
-        event = rows[0].event if rows and rows[0].seq == call.path["seq"] else None
+        event = self._row(call)
         images = event.images if isinstance(event, (UserMessage, ToolFinished)) else ()
         if call.path["number"] >= len(images):
             raise Refusal(404, t("There is no such picture."))
@@ -491,6 +518,26 @@ class ChatRoutes:
         return Response(
             content, media_type=kind, headers={"cache-control": "private, max-age=3600"}
         )
+
+    def recording(self, call: EndpointCall) -> Response:
+        """The recording in which a message was said. Serves only files that the log names and that really are sound."""
+        event = self._row(call)
+        files = event.recordings if isinstance(event, UserMessage) else ()
+        number = call.path["number"]
+        found = played(Path(files[number])) if number < len(files) else None
+        if found is None:
+            raise Refusal(404, t("The recording no longer exists."))
+        content, kind = found
+        return Response(
+            content, media_type=kind, headers={"cache-control": "private, max-age=3600"}
+        )
+
+    def _row(self, call: EndpointCall) -> Event | None:
+        """The event of the row that the address names."""
+        info = find(self._board, call.path["id"])
+        seq = call.path["seq"]
+        rows = self._board.app.store.log.events(info.id, after=seq - 1, limit=1)
+        return rows[0].event if rows and rows[0].seq == seq else None
 
     async def waiting(self) -> OpenQuestions:
         """All open requests and questions of running sessions, with the session that each works for."""
@@ -541,6 +588,7 @@ class ChatRoutes:
                 plan = asked.plan
         if needs_trust(plan, given.text):
             _require(call, "approve", t("it lets Hermes do more without asking"))
+        await asyncio.to_thread(self._recordings.take, session, given.recordings)
         counted = await service.reply(
             session, call_id, given.text, by=_BY, plan=given.plan
         )

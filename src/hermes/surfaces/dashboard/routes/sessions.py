@@ -242,10 +242,9 @@ class SessionRoutes:
             return SessionList([], more=False)
         store = self._app.store
         filed = FiledAs(query.folder, archived=query.archived)
-        found = store.sessions.recent(
-            limit=query.limit + 1, updated_before=query.before, filed=filed
+        shown, more = store.sessions.page(
+            limit=query.limit, updated_before=query.before, filed=filed
         )
-        shown, more = found[: query.limit], len(found) > query.limit
         if query.before is not None:
             return SessionList(shown, more)
         pinned = store.sessions.recent(limit=_MAX_PINNED, filed=FiledAs(pinned=True))

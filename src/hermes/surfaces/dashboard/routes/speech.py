@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from hermes.app.kept_recordings import KeptRecordings
 from hermes.app.speech import can_listen, can_speak, speech_deps
 from hermes.media.spoken_text import spoken
 from hermes.surfaces.dashboard.dashboard import Dashboard
@@ -24,10 +25,11 @@ class SpeechState(msgspec.Struct, frozen=True):
 
 
 class HeardText(msgspec.Struct, frozen=True):
-    """What was said; `language` is empty where it is not known."""
+    """What was said; `language` is empty where it is not known. A message names the `recording` that it was said in."""
 
     text: str
     language: str
+    recording: str
 
 
 class TextToSpeak(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,7 +80,7 @@ class SpeechRoutes:
         return SpeechState(can_listen(deps), can_speak(deps))
 
     async def transcribe(self, call: EndpointCall) -> HeardText:
-        """The text of a recording. The body is the sound file itself."""
+        """The text of a recording, which is kept until its message is sent. The body is the sound file itself."""
         return await self._queue.run(self._transcribe, call.body)
 
     async def speak(self, call: EndpointCall) -> SpokenAudio:
@@ -92,7 +94,8 @@ class SpeechRoutes:
             path = Path(folder) / "recording.wav"
             path.write_bytes(recording)
             found = transcribe(speech_deps(self._app), path)
-        return HeardText(found.text, found.language)
+        kept = KeptRecordings(self._app.home).keep(recording)
+        return HeardText(found.text, found.language, kept)
 
     def _speak(self, text: str) -> SpokenAudio:
         from hermes.media.speech_out import speak

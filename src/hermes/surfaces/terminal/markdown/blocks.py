@@ -64,6 +64,7 @@ class Blocks:
         self._open: Block | None = None
         self._fence = ""
         self._indent = 0
+        self._plain_chars = 0  # of the line being read, known to need no cleaning
 
     def feed(self, text: str) -> list[Block]:
         """Adds text. Returns the blocks that it finished."""
@@ -108,7 +109,14 @@ class Blocks:
         )
 
     def _partial_line(self) -> str:
-        return clean(self._partial.removesuffix("\r").expandtabs(4))
+        return self._cleaned(self._partial)
+
+    def _cleaned(self, line: str) -> str:
+        """Removes tabs and control sequences. Of a line that grows, only what is new is looked at."""
+        if line[self._plain_chars :].isprintable():
+            self._plain_chars = len(line)
+            return line
+        return clean(line.removesuffix("\r").expandtabs(4))
 
     def _item(self, line: str) -> Block | None:
         """Returns the item that an unfinished line starts, if that is certain."""
@@ -144,7 +152,8 @@ class Blocks:
         return [*done, *self._line(line)]
 
     def _line(self, raw: str) -> list[Block]:
-        line = clean(raw.removesuffix("\r").expandtabs(4))
+        line = self._cleaned(raw)
+        self._plain_chars = 0
         if self._fence:
             return [self._code(line)]
         if found := _FENCE.fullmatch(line):

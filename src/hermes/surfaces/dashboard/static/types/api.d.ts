@@ -241,6 +241,7 @@ export interface Board {
   created: number;
   description: string;
   workspace: string;
+  place: string;
   budget: string;
   max_running: number;
   removed: boolean;
@@ -348,6 +349,8 @@ export interface Card {
   assignee: string;
   reviewer: string;
   workspace: string;
+  place: string;
+  awaited: string;
   branch: string;
   model: string;
   skills: (string)[];
@@ -578,6 +581,22 @@ export interface CardRunStarted {
 export interface CardRuns {
   card: Card;
   runs: (RunReport)[];
+}
+
+/** A ready card waits for a machine on which nothing runs cards. Also a row of the boards' history. */
+export interface CardWaiting {
+  /** Its number in the history of all boards; an event may arrive twice, this number tells. */
+  id: number;
+  /** The board, by its short name. */
+  board: string;
+  /** Who did it: a surface, a person, a card's worker, Hermes. */
+  by: string;
+  /** Id of the card. */
+  card: string;
+  /** The machine that has its folder. */
+  place: string;
+  /** Why it waits, and what to do. */
+  reason: string;
 }
 
 /** A card must wait for another one, or no longer. Also a row of the boards' history. */
@@ -1247,10 +1266,11 @@ export interface GoalWoken {
   reason: string;
 }
 
-/** What was said; `language` is empty where it is not known. */
+/** What was said; `language` is empty where it is not known. A message names the `recording` that it was said in. */
 export interface HeardText {
   text: string;
   language: string;
+  recording: string;
 }
 
 /** One change in the history. */
@@ -2011,6 +2031,8 @@ export interface MessageAccepted {
   images?: (ImageBody)[];
   /** Files to read: documents (PDF, Office, EPUB, e-mail) and text. */
   files?: (FileBody)[];
+  /** The recordings in which its words were said, as `POST /api/speech/transcriptions` names them. */
+  recordings?: (string)[];
   /** Another model from this turn on; empty for the model in the settings. */
   model?: string | null;
   /** The approval mode from this turn on; anything but 'ask' needs the scope 'approve'. */
@@ -2436,6 +2458,8 @@ export interface QuestionReply {
   text: string;
   /** The plan that was asked about, as the user changed it. */
   plan?: string;
+  /** The recordings in which it was said; they are kept in the session's media folder. */
+  recordings?: (string)[];
 }
 
 /** More of the model's thinking. */
@@ -3478,6 +3502,8 @@ export interface UserMessage {
   text: string;
   /** Pictures that came with it. */
   images: (Image)[];
+  /** Files of the recordings whose words are in the text. Models don't get them. */
+  recordings: (string)[];
   /** Wait for the running turn to end, or go into it. */
   delivery: "queue" | "steer";
   /** `hermes` for a message that Hermes itself sent to the model. */
@@ -3504,6 +3530,7 @@ export interface WaitingWork {
   since: number;
   seen: number;
   is_draining: boolean;
+  board: string;
 }
 
 /** The caller's credential. */
@@ -3574,6 +3601,7 @@ export interface Answers {
   "GET /api/sessions/{id}/context": Filling;
   "GET /api/sessions/{id}/diff": Diff;
   "GET /api/sessions/{id}/pictures/{seq}/{number}": unknown;
+  "GET /api/sessions/{id}/recordings/{seq}/{number}": unknown;
   "GET /api/approvals": OpenQuestions;
   "POST /api/sessions/{id}/approvals/{call_id}": Counted;
   "POST /api/sessions/{id}/questions/{call_id}": Counted;
@@ -3898,6 +3926,7 @@ export interface Bodies {
 /** The route that an address belongs to. */
 export type RouteOf<A extends string> =
   A extends `/api/sessions/${string}/pictures/${string}/${string}` ? "/api/sessions/{id}/pictures/{seq}/{number}" :
+  A extends `/api/sessions/${string}/recordings/${string}/${string}` ? "/api/sessions/{id}/recordings/{seq}/{number}" :
   A extends `/api/kanban/cards/${string}/attachments` ? "/api/kanban/cards/{id}/attachments" :
   A extends `/api/sessions/${string}/written/download` ? "/api/sessions/{id}/written/download" :
   A extends `/api/sessions/${string}/approvals/${string}` ? "/api/sessions/{id}/approvals/{call_id}" :
@@ -4207,6 +4236,7 @@ export interface Payloads {
   "kanban.card.linked": CardsLinked;
   "kanban.card.commented": CardCommented;
   "kanban.card.attached": CardAttached;
+  "kanban.card.waiting": CardWaiting;
   "kanban.run.started": CardRunStarted;
   "kanban.run.noted": CardRunNoted;
   "kanban.run.ended": CardRunEnded;

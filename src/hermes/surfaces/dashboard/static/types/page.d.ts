@@ -203,6 +203,8 @@ export interface UserItem extends TranscriptItem {
   kind: "user";
   text: string;
   images: Picture[];
+  /** Files of the recordings in which it was said. */
+  recordings: string[];
   delivery: string;
   origin: string;
   /** Whether a turn has begun with it. */
@@ -330,6 +332,8 @@ export interface Message {
   text: string;
   images: AttachedPicture[];
   files?: AttachedFile[];
+  /** Names of the recordings in which it was said. */
+  recordings?: string[];
   delivery: Delivery;
   model: string | null;
   approvals: Mode | null;
@@ -359,6 +363,7 @@ export interface ChatActions {
     delivery?: Delivery,
     images?: AttachedPicture[],
     files?: AttachedFile[],
+    recordings?: string[],
   ) => unknown;
   search: (text: string) => void;
   stop: () => unknown;

@@ -38,7 +38,7 @@ import { Welcome } from "./chat/welcome.js";
 
 const AHEAD_MS = 2000; // after a new chat is shown, what its reply needs is loaded
 
-/** @typedef {{ text: string, images?: AttachedPicture[] }} Filled */
+/** @typedef {{ text: string, images?: AttachedPicture[], recordings?: string[] }} Filled */
 
 /**
  * @typedef {{ kind: "said", title: string, text: string, next?: string }} SaidOverlay
@@ -134,7 +134,7 @@ function NewChat({ search, onDrawer }) {
     return begun?.id ?? "";
   };
   /** @type {import("../types/page.d.ts").ChatActions["send"]} */
-  const send = async (text, _, images = [], files = []) => {
+  const send = async (text, _, images = [], files = [], recordings = []) => {
     setBusy(true);
     try {
       const begun = await create();
@@ -142,6 +142,7 @@ function NewChat({ search, onDrawer }) {
         text,
         images,
         files,
+        recordings,
         since: 0,
         model: model || null,
         approvals: mode === "ask" ? null : mode,
@@ -149,7 +150,7 @@ function NewChat({ search, onDrawer }) {
       navigate(pathTo("chat", begun.id));
     } catch (error) {
       toast(errorText(error), "bad");
-      setFilled({ text, images });
+      setFilled({ text, images, recordings });
       setBusy(false);
     }
   };
@@ -295,8 +296,8 @@ function Conversation({ id, route, search, onDrawer }) {
       fill: (text) => setFilled({ text }),
       backgroundWork: () => setOver({ kind: "background" }),
       transcript: conversation.transcript,
-      send: (text, delivery = "queue", images = [], files = []) =>
-        conversation.outbox.send({ text, images, files, delivery, model }),
+      send: (text, delivery = "queue", images = [], files = [], recordings = []) =>
+        conversation.outbox.send({ text, images, files, recordings, delivery, model }),
       stop: () => stop(id),
       diff: context.diff,
       context: () => setOver({ kind: "context" }),

@@ -60,7 +60,7 @@ function runningSessions(count) {
 }
 
 /** @type {Record<string, string>} */
-const KINDS = { job: t("Job"), session: t("Session"), goal: t("Goal") };
+const KINDS = { job: t("Job"), session: t("Session"), goal: t("Goal"), card: t("Card") };
 
 /**
  * What only one host can do, while that host is away.
@@ -86,7 +86,8 @@ function WaitingList({ waiting }) {
 
 /** @param {{ one: WaitingWork }} props */
 function WaitingItem({ one }) {
-  const path = one.kind === "job" ? pathTo("schedules", one.id) : pathTo("chat", one.id);
+  const paths = { job: () => pathTo("schedules", one.id), card: () => pathTo("board", one.board, one.id) };
+  const path = (paths[one.kind] ?? (() => pathTo("chat", one.id)))();
   const time = html`<${Time} at=${one.seen} />`;
   return html`
     <li class="host-process">

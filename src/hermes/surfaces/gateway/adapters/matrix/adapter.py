@@ -9,6 +9,7 @@ import asyncio
 import io
 import logging
 import re
+import time
 from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,6 +50,7 @@ from hermes.surfaces.gateway.adapters.matrix.events import (
     OwnNames,
     inbound_message,
     since_invitation,
+    unanswered,
 )
 from hermes.surfaces.gateway.adapters.text_formats import matrix_html
 from hermes.surfaces.gateway.connection import redacted_logger
@@ -70,6 +72,8 @@ _MEDIA = re.compile(r"mxc://((?!\.+/)[A-Za-z0-9.:\[\]-]+/[A-Za-z0-9_-]+)")
 _MAX_REMEMBERED = 1000
 _TIMELINE = {"room": {"timeline": {"limit": 100}}}
 """How much of a room's past is read after a pause."""
+_FIRST_SYNC_AGE_S = 600
+"""Older messages are not answered at the first connection of an account: they were not said to Hermes."""
 _DEFAULT_RETRY_AFTER_MS = 5000
 _LIBRARY_ERRORS = (
     nio.ProtocolError,
@@ -168,8 +172,8 @@ class MatrixAdapter(ChatAdapter):
             await self._keep_keys()
             if is_first:
                 await inlet.connected(client.user_id)
-            if since:  # what was said before the first connect is not for us
-                await self._take(response, inlet)
+            not_before_ms = 0 if since else (time.time() - _FIRST_SYNC_AGE_S) * 1000
+            await self._take(response, inlet, not_before_ms)
             await self._answer_invitations(response)
             since, is_first = response.next_batch, False
             await asyncio.to_thread(self._position.write, account, since)
@@ -344,15 +348,19 @@ class MatrixAdapter(ChatAdapter):
             except DeliveryRefused as error:
                 log.warning("matrix: a room can't be joined: %s", error)
 
-    async def _take(self, response: nio.SyncResponse, inlet: Inlet) -> None:
-        """Passes on the messages of a sync."""
+    async def _take(
+        self, response: nio.SyncResponse, inlet: Inlet, not_before_ms: float
+    ) -> None:
+        """Passes on the messages of a sync; of the first one, those that are new and that nobody has answered."""
         for name, info in response.rooms.join.items():
             room = self._client.rooms[name]
             events, has_joined = since_invitation(
                 info.timeline.events, self._client.user_id
             )
-            if info.timeline.limited and not has_joined:
+            if info.timeline.limited and not has_joined and not not_before_ms:
                 log.warning("matrix: more was said in %s than can be read", name)
+            if not_before_ms:
+                events = unanswered(events, self._client.user_id, not_before_ms)
             for event in events:
                 if event.sender == self._client.user_id:
                     continue

@@ -122,6 +122,19 @@ def since_invitation(
     return events[min([*invited, joined[-1]]) :], True
 
 
+def unanswered(
+    events: list[nio.Event], user_id: str, not_before_ms: float
+) -> list[nio.Event]:
+    """The events since a moment that came after the account's own last message."""
+    own = [
+        number
+        for number, event in enumerate(events)
+        if event.sender == user_id and isinstance(event, nio.RoomMessage)
+    ]
+    later = events[own[-1] + 1 :] if own else events
+    return [event for event in later if event.server_timestamp >= not_before_ms]
+
+
 def _text(content: dict[str, Any], *, has_file: bool, is_reply: bool) -> str:
     body = str(content.get("body", ""))
     if (

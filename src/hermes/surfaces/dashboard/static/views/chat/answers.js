@@ -31,7 +31,8 @@ export async function give(path, body, set) {
  * @param {{ session: string, call: string }} question
  * @param {string} text
  * @param {(state: string) => void} [set]
+ * @param {string[]} [recordings] in which it was said
  */
-export function answerQuestion({ session, call }, text, set = () => {}) {
-  return give(sessionPath(session, "questions", call), { text }, set);
+export function answerQuestion({ session, call }, text, set = () => {}, recordings = []) {
+  return give(sessionPath(session, "questions", call), { text, recordings }, set);
 }

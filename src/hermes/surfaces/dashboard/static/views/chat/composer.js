@@ -5,6 +5,7 @@
  * } from "../../types/page.d.ts"
  */
 /** @import { Completion, Place } from "./completion.js" */
+/** @import { Heard } from "./voice.js" */
 import { errorText } from "../../app/api.js";
 import { useComposer } from "../../app/keys.js";
 import { Button, Icon, size, toast } from "../../app/parts.js";
@@ -68,18 +69,19 @@ function pictureName(image, index) {
  * @property {boolean} [running]
  * @property {boolean} [stopping]
  * @property {OpenQuestion | null} [question]
- * @property {{ text: string, images?: AttachedPicture[] } | null} filled
+ * @property {{ text: string, images?: AttachedPicture[], recordings?: string[] } | null} filled
  */
 
 /**
  * `chat`: {id, send, stop, ...}; `running`: a turn runs. `question`: {session, call} that waits for words of the user.
- * `filled`: {text, images} put into it from outside.
+ * `filled`: {text, images, recordings} put into it from outside.
  * @param {ComposerProps} props
  */
 export function Composer({ chat, running, stopping, question = null, filled }) {
   const [text, setText] = useState(() => kept.get(`draft.${chat.id || "new"}`) ?? "");
   const [images, setImages] = useState(/** @type {AttachedPicture[]} */ ([]));
   const [documents, setDocuments] = useState(/** @type {AttachedFile[]} */ ([]));
+  const [recordings, setRecordings] = useKeptRecordings(`recordings.${chat.id || "new"}`);
   const [delivery, setDelivery] = useState(/** @type {Delivery} */ ("queue"));
   const [aside, setAside] = useState(""); // the question that the user does not answer now
   const [over, setOver] = useState(false);
@@ -93,6 +95,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     if (!filled) return;
     setText(filled.text);
     setImages(filled.images ?? []);
+    setRecordings(filled.recordings ?? []);
     area.current.focus();
   }, [filled]);
   useEffect(() => {
@@ -105,8 +108,10 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     area.current.style.height = `${Math.min(area.current.scrollHeight + 2, innerHeight * 0.4)}px`;
   }, [text]);
 
-  const hear = (/** @type {string} */ words) => {
+  /** @param {Heard} heard */
+  const hear = ({ text: words, recording }) => {
     setText((now) => (now.trim() ? `${now.trimEnd()} ${words}` : words));
+    setRecordings((now) => [...now.filter((one) => one !== recording), recording]);
     area.current.focus();
   };
   /** @param {File} file one of the same name is replaced */
@@ -122,8 +127,8 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     for (const file of list) {
       try {
         if (file.type.startsWith("audio/")) {
-          const words = await understoodOrKept(file, attach);
-          if (words) hear(words);
+          const heard = await understoodOrKept(file, attach);
+          if (heard) hear(heard);
         } else if (isPicture(file)) {
           const picture = await readPicture(file);
           setImages((now) => (now.length < MOST ? [...now, picture] : now));
@@ -139,6 +144,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     setText("");
     setImages([]);
     setDocuments([]);
+    setRecordings([]);
     forgetDraft(); // at once: sending may take this input away
   };
   const hasFiles = images.length > 0 || documents.length > 0;
@@ -162,7 +168,8 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     if (how === "answer" && !call?.command) return answer(words);
     clear();
     if (call?.command) return void call.command.run(chat, call.words ?? "");
-    chat.send(call?.line ?? words, how === "answer" ? "queue" : how, images, documents);
+    const delivered = how === "answer" ? "queue" : how;
+    chat.send(call?.line ?? words, delivered, images, documents, recordings);
   };
   /** @param {string} words */
   const answer = async (words) => {
@@ -172,7 +179,9 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       );
     }
     clear();
-    if (question && !(await answerQuestion(question, words))) setText((now) => now || words);
+    if (!question || (await answerQuestion(question, words, undefined, recordings))) return;
+    setText((now) => now || words);
+    setRecordings(recordings);
   };
   /** @param {string} words */
   const meant = async (words) => {
@@ -203,6 +212,8 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       }
     }
   };
+  /** @param {Heard} heard @param {Delivery} how */
+  const sayAtOnce = (heard, how) => chat.send(heard.text, how, [], [], [heard.recording]);
   useDrop(setOver, add);
   /** @param {ClipboardEvent} event */
   const paste = (event) => {
@@ -256,6 +267,16 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
             onClick=${() => setDocuments(documents.filter((one) => one !== file))} /></li>`,
       )}</ul>`
     }
+    ${
+      recordings.length > 0 &&
+      html`<ul class="attached-files">${recordings.map(
+        (
+          one,
+        ) => html`<li key=${one} class="tag"><${Icon} name="mic" size=${14} /><span>${t("Recording")}</span>
+          <${Button} kind="quiet" icon="close" label=${t("Remove {name}", { name: t("Recording") })}
+            onClick=${() => setRecordings(recordings.filter((other) => other !== one))} /></li>`,
+      )}</ul>`
+    }
     <textarea ref=${area} rows="1" dir="auto" aria-label=${t("Message")}
       placeholder=${
         answers ? t("Your answer") : running ? t("Message Hermes while it works") : PLACEHOLDER
@@ -271,7 +292,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
       <input ref=${files} type="file" multiple hidden
         onChange=${chooseFiles} />
       <${Button} kind="quiet" icon="attach" label=${t("Attach files")} onClick=${() => files.current.click()} />
-      <${VoiceButtons} fill=${hear} keep=${attach} send=${chat.send} isRunning=${() => Boolean(running)}
+      <${VoiceButtons} fill=${hear} keep=${attach} send=${sayAtOnce} isRunning=${() => Boolean(running)}
         transcript=${chat.transcript} />
       <${VoiceStatus} />
       <span class="spring" />
@@ -422,4 +443,30 @@ function useKeptDraft(name, text) {
     latest.current = "";
     kept.set(name, null);
   };
+}
+
+/**
+ * The recordings in which the draft was said, kept like its text.
+ * @param {string} name
+ * @returns {[string[], (change: string[] | ((now: string[]) => string[])) => void]}
+ */
+function useKeptRecordings(name) {
+  const [recordings, setRecordings] = useState(() => readNames(kept.get(name)));
+  useEffect(() => {
+    kept.set(name, recordings.length ? JSON.stringify(recordings) : null);
+  }, [name, recordings]);
+  return [recordings, setRecordings];
+}
+
+/**
+ * @param {string | null} stored
+ * @returns {string[]}
+ */
+function readNames(stored) {
+  try {
+    const found = JSON.parse(stored ?? "[]");
+    return Array.isArray(found) ? found.map(String) : [];
+  } catch {
+    return [];
+  }
 }

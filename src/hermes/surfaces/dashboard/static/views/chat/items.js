@@ -24,6 +24,7 @@ import {
   Tag,
   Time,
   ToolCard,
+  toast,
   tokens,
   Words,
 } from "../../app/parts.js";
@@ -72,6 +73,7 @@ function User({ item, context }) {
     item=${{ tone: "info", icon: "info", text: t("Hermes added a note for the model."), detail: item.text }} />`;
   return html`<article class="message user" aria-label=${t("You")}>
     <div class="bubble"><p class="said" dir="auto">${text}</p><${Pictures} images=${item.images} seq=${item.seq}
+      session=${context.session} /><${Recordings} count=${item.recordings.length} seq=${item.seq}
       session=${context.session} />
       ${
         along.length > 0 &&
@@ -355,6 +357,35 @@ export function Pictures({ images, seq, session }) {
       <p class="picture-links"><a href=${large} target="_blank" rel="noopener">${t("Open in a new tab")}</a>
       <a href=${large} download=${name}>${t("Download")}</a></p><//>`
   }</div>`;
+}
+
+/**
+ * The recordings in which a message was said.
+ * @param {{ count: number, seq: number, session: string }} props
+ */
+function Recordings({ count, seq, session }) {
+  if (!count) return null;
+  return html`<div class="recordings">${Array.from(
+    { length: count },
+    (_, number) =>
+      html`<${Recording} key=${number} address=${sessionPath(session, "recordings", `${seq}`, `${number}`)} />`,
+  )}</div>`;
+}
+
+/**
+ * A button that fetches a recording and plays it; then the browser's own controls.
+ * @param {{ address: string }} props
+ */
+function Recording({ address }) {
+  const [sound, setSound] = useState("");
+  const play = async () => {
+    const found = await fetch(address);
+    if (found.ok) setSound(URL.createObjectURL(await found.blob()));
+    else toast(t("The recording no longer exists."), "bad");
+  };
+  useEffect(() => () => URL.revokeObjectURL(sound), [sound]);
+  if (sound) return html`<audio controls autoplay src=${sound} />`;
+  return html`<${Button} kind="quiet" icon="play" onClick=${play}>${t("Play the recording")}<//>`;
 }
 
 /**

@@ -35,6 +35,7 @@ export class Outbox {
     text,
     images = [],
     files = [],
+    recordings = [],
     delivery = "queue",
     model = null,
     approvals = null,
@@ -47,6 +48,7 @@ export class Outbox {
       text,
       images,
       files,
+      recordings,
       delivery,
       model,
       approvals,
@@ -88,6 +90,7 @@ export class Outbox {
     if (message.images.length)
       body.images = message.images.map(({ media_type, data }) => ({ media_type, data }));
     if (message.files?.length) body.files = message.files.map(({ name, data }) => ({ name, data }));
+    if (message.recordings?.length) body.recordings = message.recordings;
     if (message.model !== null) body.model = message.model;
     if (message.approvals) body.approvals = message.approvals;
     try {

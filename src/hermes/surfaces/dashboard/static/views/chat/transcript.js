@@ -242,7 +242,7 @@ const HANDLERS = {
   },
   "agent.message.user": (state, event) => {
     state.redoable = 0;
-    const { text, images = NONE, delivery = "queue", seq, ts } = event;
+    const { text, images = NONE, recordings = NONE, delivery = "queue", seq, ts } = event;
     const origin = event.via === "goal" ? "hermes" : (event.origin ?? "user");
     push(state, {
       kind: "user",
@@ -251,6 +251,7 @@ const HANDLERS = {
       ts,
       text,
       images,
+      recordings,
       delivery,
       origin,
       taken: false,

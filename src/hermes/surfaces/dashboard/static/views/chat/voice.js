@@ -18,11 +18,16 @@ const WHILE_SPEAKING = 2.5; // how much louder somebody must be to interrupt Her
 /** @typedef {{ phase: Phase, isHandsFree: boolean, isSpeaking: boolean, level: number }} VoiceState */
 
 /**
+ * What was said, and the name of the recording, which the server keeps.
+ * @typedef {Answer<"POST", "/api/speech/transcriptions">} Heard
+ */
+
+/**
  * What the composer lends the voice.
  * @typedef {object} VoiceHost
- * @property {(text: string) => void} fill
+ * @property {(heard: Heard) => void} fill
  * @property {(recording: File) => void} keep attaches a recording; one of the same name is replaced
- * @property {(text: string, delivery: Delivery) => void} send
+ * @property {(heard: Heard, delivery: Delivery) => void} send
  * @property {() => boolean} isRunning
  * @property {Store<Transcript> | undefined} transcript
  */
@@ -144,9 +149,9 @@ class Voice {
     clearInterval(this.#timer);
     this.#set({ phase: "transcribing", level: 0 });
     const name = `recording-${new Date().toTimeString().slice(0, 8).replaceAll(":", "-")}.wav`;
-    const text = recording ? await this.#understand(() => recording.finish(), name) : "";
+    const heard = recording ? await this.#understand(() => recording.finish(), name) : null;
     this.#silence();
-    if (text) this.#host?.fill(text);
+    if (heard) this.#host?.fill(heard);
   }
 
   /** Waits for speech, sends what was said, and goes on. */
@@ -170,9 +175,9 @@ class Voice {
       } else if (found === "end") {
         this.#set({ phase: "transcribing" });
         const spoken = () => recording.finish(detector.startedAt);
-        const text = await this.#understand(spoken, "recording.wav"); // of noises only the last is kept
+        const heard = await this.#understand(spoken, "recording.wav"); // of noises only the last is kept
         if (!this.state.value.isHandsFree) return;
-        if (text) this.#host?.send(text, this.#host.isRunning() ? "interrupt" : "queue");
+        if (heard) this.#host?.send(heard, this.#host.isRunning() ? "interrupt" : "queue");
         recording = this.#record(microphone);
         this.#set({ phase: "listening" });
       } else if (!detector.isSpeaking && now - recording.begun > FORGET_MS) {
@@ -192,7 +197,7 @@ class Voice {
 
   /**
    * @param {() => Promise<Blob>} finish
-   * @param {string} name of the recording, if it must be kept
+   * @param {string} name of the recording, if it is not understood
    */
   async #understand(finish, name) {
     try {
@@ -200,7 +205,7 @@ class Voice {
       return await understoodOrKept(recording, (one) => this.#host?.keep(one));
     } catch (error) {
       toast(errorText(error), "bad");
-      return "";
+      return null;
     }
   }
 
@@ -231,17 +236,18 @@ export const voice = new Voice();
  * What is said in a recording. If it can't be understood, the user is told why, and the recording is kept.
  * @param {File} recording
  * @param {(recording: File) => void} keep
+ * @returns {Promise<Heard | null>}
  */
 export async function understoodOrKept(recording, keep) {
   try {
-    return (await api.upload("/api/speech/transcriptions", {}, recording)).text;
+    return await api.upload("/api/speech/transcriptions", {}, recording);
   } catch (error) {
     keep(recording);
     toast(
       `${errorText(error)} ${t("The recording is attached: send it, or remove it and try again.")}`,
       "bad",
     );
-    return "";
+    return null;
   }
 }
 
@@ -280,9 +286,9 @@ export function VoiceButtons(props) {
   useEffect(
     () =>
       voice.attach({
-        fill: (text) => latest.current.fill(text),
+        fill: (heard) => latest.current.fill(heard),
         keep: (recording) => latest.current.keep(recording),
-        send: (text, delivery) => latest.current.send(text, delivery),
+        send: (heard, delivery) => latest.current.send(heard, delivery),
         isRunning: () => latest.current.isRunning(),
         transcript: props.transcript,
       }),

@@ -1,0 +1,105 @@
+"""Whether Moonshine heard English. It makes fluent English words of every language, and of others it is less sure.
+
+The package tells no confidence, so this decodes what it understood once more, with the same model, and looks at how likely
+each token was. The mean (of natural logarithms) was -0.02 to -0.30 in 11 recordings of English; in 13 of other languages
+it was -0.65 to -1.42, or the same words were repeated without an end.
+"""
+
+import array
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from hermes.media.audio import SPEECH_RATE_HZ
+
+_LEAST_MEAN = -0.5
+_CHECKED_S = 24.0
+"""So much speech is looked at; the rest is probably in the same language."""
+_MAX_TOKENS_PER_S = 6.5
+_LEAST_DIFFERENT = 0.5  # of the tokens of a piece that did not end
+_BEGIN, _END = 1, 2
+_HEADS, _HEAD_SIZE = 8, 36
+
+
+def is_english(pieces: Iterable["array.array[int]"], model: Path) -> bool:
+    """Whether pieces of speech are probably English. `model` is Moonshine's folder."""
+    decoder = _Decoder(model)
+    chances: list[float] = []
+    for piece in _first(pieces):
+        tokens, likely = decoder.decode(piece)
+        has_ended = bool(tokens) and tokens[-1] == _END
+        if not has_ended and len(set(tokens)) < len(tokens) * _LEAST_DIFFERENT:
+            return False
+        chances += likely
+    return not chances or sum(chances) / len(chances) >= _LEAST_MEAN
+
+
+def _first(pieces: Iterable["array.array[int]"]) -> Iterator["array.array[int]"]:
+    """The pieces from the beginning that are looked at."""
+    left = int(_CHECKED_S * SPEECH_RATE_HZ)
+    for piece in pieces:
+        if left <= 0:
+            return
+        yield piece[:left]
+        left -= len(piece)
+
+
+class _Decoder:
+    """Moonshine's encoder and decoder, which take the most likely token each time."""
+
+    def __init__(self, model: Path) -> None:
+        self._np: Any = import_module("numpy")
+        runtime: Any = import_module("onnxruntime")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = 2
+        load = runtime.InferenceSession
+        self._encoder = load(str(model / "encoder_model.ort"), options)
+        self._decoder = load(str(model / "decoder_model_merged.ort"), options)
+        self._past = [
+            one.name
+            for one in self._decoder.get_inputs()
+            if one.name.startswith("past_key_values")
+        ]
+        self._present = [one.name for one in self._decoder.get_outputs()[1:]]
+
+    def decode(self, piece: "array.array[int]") -> tuple[list[int], list[float]]:
+        """The tokens of a piece, and the logarithm of how likely each was."""
+        np = self._np
+        sound = (
+            np.frombuffer(piece.tobytes(), np.int16).astype(np.float32)[None] / 32768
+        )
+        mask = np.ones(sound.shape, np.int64)
+        heard = {"input_values": sound, "attention_mask": mask}
+        state = {
+            "encoder_hidden_states": self._encoder.run(None, heard)[0],
+            "encoder_attention_mask": mask,
+            "use_cache_branch": np.array([False]),
+        }
+        empty = np.zeros((1, _HEADS, 0, _HEAD_SIZE), np.float32)
+        state |= dict.fromkeys(self._past, empty)
+        tokens: list[int] = []
+        likely: list[float] = []
+        token = _BEGIN
+        for _ in range(int(len(piece) / SPEECH_RATE_HZ * _MAX_TOKENS_PER_S) + 1):
+            token, chance = self._next(state, token)
+            tokens.append(token)
+            likely.append(chance)
+            if token == _END:
+                break
+        return tokens, likely
+
+    def _next(self, state: dict[str, Any], token: int) -> tuple[int, float]:
+        """The token after another one; `state` moves on."""
+        np = self._np
+        logits, *present = self._decoder.run(
+            None, state | {"input_ids": np.array([[token]], np.int64)}
+        )
+        for name, value in zip(self._present, present, strict=True):
+            past = name.replace("present", "past_key_values")
+            if ".decoder." in name or not state["use_cache_branch"][0]:
+                state[past] = value
+        state["use_cache_branch"] = np.array([True])
+        last = logits[0, -1].astype(np.float64)
+        best = int(last.argmax())
+        return best, float(-np.log(np.exp(last - last[best]).sum()))
