@@ -33,7 +33,7 @@ class Recorder:
         self.seen: list[dict[str, Any]] = []
         self._then = then
 
-    def heard(self, topic: str, /) -> bool:
+    def has_subscribers(self, topic: str, /) -> bool:
         return topic != self.deaf_to
 
     def publish(self, topic: str, payload: Mapping[str, Any] | None = None, /) -> None:

@@ -126,7 +126,7 @@ def test_a_hook_runs_from_the_bytes_that_were_agreed_to_also_when_files_change_m
     with gate.open("w"):  # opens once the handler is being loaded
         for name in ("place.py", "later.py"):
             (folder / name).write_text("raise SystemExit('this was never agreed to')\n")
-    runner.close(patience=20)
+    runner.close(timeout_s=20)
     assert out.read_text() == "as agreed"
 
 
@@ -143,7 +143,7 @@ def test_what_python_compiled_before_is_not_run(home: Home, tmp_path: Path) -> N
     )
     runner = HookRunner([Hooks(home).trust("note")])
     runner.fire("agent:end", {})
-    runner.close(patience=20)
+    runner.close(timeout_s=20)
     assert [kind for kind, _ in _notes(tmp_path / "out")] == ["agent:end"]
 
 
@@ -158,7 +158,7 @@ def test_what_a_hook_prints_goes_into_the_log(
     caplog.set_level("INFO", "hermes.hooks")
     runner = HookRunner([Hooks(home).trust("loud")])
     runner.fire("agent:end", {})
-    runner.close(patience=20)
+    runner.close(timeout_s=20)
     assert capsys.readouterr().out == ""
     assert "the hook loud: hello-agent:end" in caplog.text
 

@@ -57,7 +57,7 @@ class EventPublisher(Protocol):
         self, topic: str, payload: Mapping[str, Any] | None = None, /
     ) -> None: ...
 
-    def heard(self, topic: str, /) -> bool: ...
+    def has_subscribers(self, topic: str, /) -> bool: ...
 
     def subscribe(
         self, pattern: str, callback: Callable[[Mapping[str, Any]], Any], /
@@ -224,7 +224,7 @@ class App:
         if row.type == SessionCreated.topic:
             self.note_lineage(row)
         bus = self.bus
-        if not bus.heard(row.type):
+        if not bus.has_subscribers(row.type):
             return
         if foreign:
             from hermes.events.envelope import relay

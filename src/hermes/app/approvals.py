@@ -52,7 +52,9 @@ class PendingQuestions:
 
     def expiry(self) -> float:
         """When a question that is asked now expires, in Unix seconds; 0 for never."""
-        return self._clock.now() + self.timeout_s if self.timeout_s else 0.0
+        if self.timeout_s:
+            return self._clock.now() + self.timeout_s
+        return 0.0
 
     def seconds_left(self, request: Request) -> float | None:
         """How long a question still waits; None for ever."""

@@ -175,7 +175,9 @@ def _as_name(host: str) -> str:
     if host in {"127.0.0.1", "::1"}:
         return "localhost"
     name = re.sub("[^a-z0-9]+", "-", host.lower()).strip("-")[:32].rstrip("-")
-    return name if name[:1].isalpha() else f"{OWN}-{name}"[:32]
+    if name[:1].isalpha():
+        return name
+    return f"{OWN}-{name}"[:32]
 
 
 def key_variable_of(name: str) -> str:

@@ -470,7 +470,9 @@ class Engine:
     def price(self) -> Price | None:
         """The most that a token can cost; None if that is not known."""
         prices = self.model.dearest
-        return Price(prices.input / 1e6, prices.output / 1e6) if prices else None
+        if prices:
+            return Price(prices.input / 1e6, prices.output / 1e6)
+        return None
 
     def name(self, session: str = "") -> EngineName:
         """Which program runs a session's turns. Codex reads files by its own rules, so it works for the user alone."""
@@ -628,7 +630,9 @@ class Engine:
         """The tools that a session's calls can reach. A plan that waits may be answered in any mode."""
         tools, plan = self._tools(session, agent), self._parts.plan_tool
         tools = self._of_command(session, tools)
-        return tools if self._is_child(session) else {**tools, plan.spec.name: plan}
+        if self._is_child(session):
+            return tools
+        return {**tools, plan.spec.name: plan}
 
     def _of_command(
         self, session: str, tools: Mapping[str, Tool]
@@ -728,7 +732,9 @@ class Engine:
 
     def _window(self, session: str) -> int | None:
         """The context window of the model that answers in a session, in tokens. Codex looks after its own."""
-        return None if self.name(session) == "codex" else self.model.facts.window
+        if self.name(session) == "codex":
+            return None
+        return self.model.facts.window
 
     def _agent_parts(
         self, session: str, agent: str, tools: Mapping[str, Tool]

@@ -271,7 +271,9 @@ class Exporters:
         from hermes.bridge.metrics import MetricExport
 
         def gauges() -> dict[str, float]:
-            return self._app.store.gauges() if self._app.has_log else {}
+            if self._app.has_log:
+                return self._app.store.gauges()
+            return {}
 
         self._metrics = MetricExport(
             self._app.bus, settings, self._secrets.get, __version__, gauges

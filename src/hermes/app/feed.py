@@ -216,7 +216,9 @@ class Feed:
     def head(self, session: str) -> tuple[int, int]:
         """The cursor of the newest row that was published here."""
         live = self._live.get(session)
-        return (live.epoch, live.head) if live else (0, 0)
+        if live:
+            return (live.epoch, live.head)
+        return (0, 0)
 
     def restore(
         self, session: str, partial: Envelope, position: tuple[int, int]

@@ -75,4 +75,6 @@ class Inbox:
 def cursor_of(event: Envelope) -> tuple[int, int]:
     """The `(epoch, seq)` of a durable event; `(0, 0)` of any other."""
     epoch, seq = event.get("epoch"), event.get("seq")
-    return (epoch, seq) if isinstance(epoch, int) and isinstance(seq, int) else (0, 0)
+    if isinstance(epoch, int) and isinstance(seq, int):
+        return (epoch, seq)
+    return (0, 0)

@@ -48,7 +48,9 @@ class FolderNotes:
             found += [file for file in files if file.name not in (known or ())]
             if len(found) >= _MAX_FOLDERS:
                 break
-        return [_message(project_part(tuple(found)))] if found else []
+        if found:
+            return [_message(project_part(tuple(found)))]
+        return []
 
     def after_compaction(
         self, history: ConversationHistory, before: Sequence[Message], cwd: Path
@@ -153,4 +155,6 @@ def _argument(arguments: str) -> str:
         found = parse_arguments(arguments)
     except BadArguments:
         return ""
-    return str(found.get("name", "")) if isinstance(found, dict) else ""
+    if isinstance(found, dict):
+        return str(found.get("name", ""))
+    return ""

@@ -57,7 +57,9 @@ class HookEvents:
         ]
 
     def stats(self) -> "list[HookStats]":
-        return self._runner.stats() if self._runner is not None else []
+        if self._runner is not None:
+            return self._runner.stats()
+        return []
 
     def reload(self) -> None:
         """Reads the hooks again. The old ones finish the events that they received."""

@@ -90,7 +90,7 @@ class ImageDescriber:
     async def answer(self, session: str, image: Image, words: str) -> PictureAnswer:
         """What a model that sees says about an image, or the text that OCR finds in it. Raises MediaError."""
         try:
-            return await self._asked(session, image, words)
+            return await self._ask(session, image, words)
         except HermesError as error:
             failure = error
         if not self._reads(image):
@@ -125,7 +125,7 @@ class ImageDescriber:
             return _unseen(image.source, error.message)
         return PictureDescribed(source=image.source, text=found.text)
 
-    async def _asked(self, session: str, image: Image, words: str) -> PictureAnswer:
+    async def _ask(self, session: str, image: Image, words: str) -> PictureAnswer:
         """What a model says. Raises HermesError."""
         if not self._has_model:
             raise NoModel(t.later("no other model looks at pictures."))

@@ -48,7 +48,7 @@ class StoreRecall:
     ) -> Sequence[FoundMessage]:
         """The message at a position or next before it, with some before and after it, in order."""
         name = self._store.sessions.find(session).id
-        back = self._back(name, seq)
+        back = self._backwards(name, seq)
         earlier = [said for _, said in zip(range(before + 1), back, strict=False)]
         later: list[FoundMessage] = []
         place = seq
@@ -59,7 +59,7 @@ class StoreRecall:
             place = rows[-1].seq
         return [*reversed(earlier), *later[:after]]
 
-    def _back(self, session: str, seq: int) -> Iterator[FoundMessage]:
+    def _backwards(self, session: str, seq: int) -> Iterator[FoundMessage]:
         """Messages from a position backwards."""
         last = seq
         while last > 0:

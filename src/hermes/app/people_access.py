@@ -206,4 +206,6 @@ def _digest(platform: str, code: str) -> str:
 
 def _allows(entry: str, name: str) -> bool:
     """Whether an entry of the settings matches a person: `telegram:*`, or an exact id."""
-    return fnmatchcase(name, entry) if entry.endswith(":*") else entry == name
+    if entry.endswith(":*"):
+        return fnmatchcase(name, entry)
+    return entry == name

@@ -83,7 +83,9 @@ class ChatPlatform(msgspec.Struct, frozen=True):
 def _parsed(name: str, text: str) -> object:
     """The value of a setting as it was typed; its default if nothing was."""
     key = find_key(name)
-    return parse_value(key, text.strip()) if text.strip() else key.default
+    if text.strip():
+        return parse_value(key, text.strip())
+    return key.default
 
 
 async def _sign_in_to_mailbox(settings: Settings, given: Mapping[str, str]) -> str:

@@ -236,7 +236,9 @@ def _description(root: Path) -> str:
         found = parse_yaml((root / PROFILE_FILE).read_text())
     except (OSError, ValueError):
         return ""
-    return str(found.get("description") or "") if isinstance(found, dict) else ""
+    if isinstance(found, dict):
+        return str(found.get("description") or "")
+    return ""
 
 
 def contents_of(home: Home) -> ProfileContents:

@@ -229,14 +229,18 @@ def _token_count(value: object) -> str:
 def _amount(text: str) -> AgentBudget:
     """`$0.50` or `200k tokens`. Raises ValueError."""
     unit, _ = parse_amount(text)
-    return AgentBudget(money=text) if unit == "usd" else AgentBudget(tokens=text)
+    if unit == "usd":
+        return AgentBudget(money=text)
+    return AgentBudget(tokens=text)
 
 
 def one_line(value: object) -> str:
     """A value of YAML as one line."""
     if isinstance(value, list):
         return " ".join(map(str, value))
-    return " ".join(str(value).split())[:200] if value or value == 0 else ""
+    if value or value == 0:
+        return " ".join(str(value).split())[:200]
+    return ""
 
 
 def _tools(value: object) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:

@@ -40,7 +40,9 @@ def session_document(
     said = store.log.messages(info.id)
     if kind == "json":
         return [_as_json(info, said)]
-    return _as_markdown(info, said) if kind == "md" else _as_html(info, said)
+    if kind == "md":
+        return _as_markdown(info, said)
+    return _as_html(info, said)
 
 
 def title_of(info: SessionInfo) -> str:

@@ -514,7 +514,7 @@ class SessionService:
                 self._start(session, self._next_modes.pop(session, "run"))
             self._forget()
 
-    def told_of(self, child: str, parent: str) -> None:
+    def report_end_to(self, child: str, parent: str) -> None:
         """From now on, the end of a session is also written to the log of another one."""
         self._parents[child] = parent
 

@@ -117,7 +117,7 @@ def listener(app: App) -> Callable[[Path], str]:
     return listen
 
 
-def heard(deps: SpeechDeps, path: Path, kind: str) -> tuple[str, str]:
+def transcribed_line(deps: SpeechDeps, path: Path, kind: str) -> tuple[str, str]:
     """A recording as a line of a message, and what to tell the sender if it was not understood. Blocks.
 
     The file stays where it is; the line names it if its words are missing.

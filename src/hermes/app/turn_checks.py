@@ -332,7 +332,9 @@ def _with_files(command: str, changed: Sequence[Path], cwd: Path) -> str:
 
 def _relative(path: Path, cwd: Path) -> str:
     root = cwd.resolve()
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+    if path.is_relative_to(root):
+        return str(path.relative_to(root))
+    return str(path)
 
 
 def _not_run(command: str, why: str) -> RuleCheck:

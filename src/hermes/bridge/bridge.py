@@ -241,14 +241,14 @@ class Bridge:
                 if not self.outbox.is_filling:
                     self._stopping.wait(_BATCH_INTERVAL_S)
             else:
-                patience = (
+                wait_s = (
                     min(
                         heard + _CONNECTION_SILENCE_TIMEOUT_S,
                         progressed + _ACK_TIMEOUT_S,
                     )
                     - time.monotonic()
                 )
-                self._sleep(wire, 0.01 if self._stopping.is_set() else patience)
+                self._sleep(wire, 0.01 if self._stopping.is_set() else wait_s)
             now = time.monotonic()
             if self._receive(wire):
                 heard = now

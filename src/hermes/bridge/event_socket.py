@@ -258,12 +258,12 @@ def _sockets(folder: Path, prefix: str) -> list[Path]:
 
 
 def send_request(
-    path: Path, look: SocketRequest, patience: float | None = _IO_TIMEOUT_S
+    path: Path, look: SocketRequest, timeout_s: float | None = _IO_TIMEOUT_S
 ) -> socket.socket:
     """Sends a request. Returns the connection on which the answer comes. Raises OSError."""
     peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        peer.settimeout(patience)
+        peer.settimeout(timeout_s)
         with address(path) as place:
             peer.connect(place)
         peer.sendall(_encode(look) + b"\n")

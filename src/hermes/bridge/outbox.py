@@ -218,7 +218,9 @@ class Outbox:
             if 0 < len(row) <= _MAX_EVENT_BYTES:
                 return len(events), row
             self._render_each(events)
-        return (1, self._large.popleft()) if self._read >= self._large_behind else None
+        if self._read >= self._large_behind:
+            return (1, self._large.popleft())
+        return None
 
     def _render_each(self, events: list[Mapping[str, Any]]) -> None:
         """Encodes events one by one, when they can't be encoded together."""

@@ -31,10 +31,10 @@ def find_git(environment: Mapping[str, str]) -> str:
     return find_program("git", environment) or ""
 
 
-def take_lock(folder: Path, patience: float) -> FileLock:
+def take_lock(folder: Path, timeout_s: float) -> FileLock:
     """Creates the folder if needed and locks it for this caller alone, until the lock is closed. Raises Busy."""
     lock = FileLock(make_private_folder(folder) / "lock")
-    if not lock.acquire(patience):
+    if not lock.acquire(timeout_s):
         lock.close()
         raise Busy
     return lock

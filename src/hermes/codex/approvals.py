@@ -325,7 +325,9 @@ def _in_words(permissions: msgspec.Raw) -> str:
     found = _decoded(permissions, dict[str, Any])
     asked = {key: _without_nothing(value) for key, value in found.items()}
     kept = {key: value for key, value in asked.items() if value not in (None, {}, [])}
-    return msgspec.json.encode(kept, order="sorted").decode() if kept else ""
+    if kept:
+        return msgspec.json.encode(kept, order="sorted").decode()
+    return ""
 
 
 def _without_nothing(value: object) -> object:
@@ -345,7 +347,9 @@ def _written(entry: object) -> str:
         return ""
     if place.get("type") == "special":
         value = place.get("value")
-        return "/" if isinstance(value, Mapping) and value.get("kind") == "root" else ""
+        if isinstance(value, Mapping) and value.get("kind") == "root":
+            return "/"
+        return ""
     return str(place.get("path") or place.get("pattern") or "")
 
 

@@ -107,7 +107,9 @@ def native(found: Path) -> Path:
 def parse_version(text: str) -> tuple[int, ...]:
     """`codex-cli 0.166.0`, or a user agent such as `hermes/0.166.0 (Linux; ...)`. Empty when there is none."""
     found = re.search(r"(?:^|[\s/])(\d+)\.(\d+)\.(\d+)", text)
-    return tuple(int(part) for part in found.groups()) if found else ()
+    if found:
+        return tuple(int(part) for part in found.groups())
+    return ()
 
 
 def version_warning(version: tuple[int, ...]) -> str:

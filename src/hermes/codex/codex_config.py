@@ -113,7 +113,9 @@ def write(planned: ConfigPlan) -> bool:
 
 
 def _mode(file: Path) -> int:
-    return stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o600
+    if file.exists():
+        return stat.S_IMODE(file.stat().st_mode)
+    return 0o600
 
 
 class _Writer:
@@ -302,7 +304,9 @@ def _value(value: Any) -> str:
         case bool():
             return "true" if value else "false"
         case int() | float():
-            return str(int(value)) if float(value).is_integer() else repr(float(value))
+            if float(value).is_integer():
+                return str(int(value))
+            return repr(float(value))
         case str():
             return _string(value)
         case Mapping():

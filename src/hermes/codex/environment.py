@@ -171,7 +171,9 @@ def _table(tables: object, name: object) -> Mapping[str, Any]:
 
 
 def _values(value: object) -> list[Any]:
-    return list(value.values()) if isinstance(value, Mapping) else []
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return []
 
 
 def _strings(values: object) -> list[str]:

@@ -268,7 +268,9 @@ def _change_report(change: PatchedFile, cwd: str) -> str:
 
 def relative_to(path: str, cwd: str) -> str:
     """The path relative to that folder, if it is inside."""
-    return path.removeprefix(cwd.rstrip("/") + "/") if cwd else path
+    if cwd:
+        return path.removeprefix(cwd.rstrip("/") + "/")
+    return path
 
 
 def call_of(item: Work, cwd: str = "") -> ToolCall:
@@ -302,13 +304,11 @@ def call_of(item: Work, cwd: str = "") -> ToolCall:
 
 
 def _call(number: str, name: str, arguments: object) -> ToolCall:
-    known = (
-        arguments
-        if isinstance(arguments, Mapping)
-        else {}
-        if arguments is None
-        else {"value": arguments}
-    )
+    known: Mapping[Any, Any] = {"value": arguments}
+    if arguments is None:
+        known = {}
+    elif isinstance(arguments, Mapping):
+        known = arguments
     return ToolCall(
         id=number,
         name=name,

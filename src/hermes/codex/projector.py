@@ -442,7 +442,9 @@ class Projector:
 
     def _thought(self, notice: CodexNotification) -> list[Event]:
         about = self._mine(notice)
-        return [ReasoningDelta(text=about.delta)] if about and about.delta else []
+        if about and about.delta:
+            return [ReasoningDelta(text=about.delta)]
+        return []
 
     def _output(self, notice: CodexNotification) -> list[Event]:
         about = self._mine(notice)

@@ -230,7 +230,7 @@ class CodexRuntime:
 
     async def run(self, turn: Turn) -> TurnEnded:
         """Runs the whole turn. Returns how it ended, which the caller records."""
-        said, before = _said_now(turn)
+        said, before = _turn_inputs(turn)
         if turn.carried or not said:
             await _settle_carried(turn)
             return TurnEnded(reason="done", usage=turn.budget.used)
@@ -318,7 +318,7 @@ class CodexRuntime:
         async def write(events: Sequence[Event]) -> None:
             await turn.journal.record(*events)
 
-        def asking(projector: Projector) -> CodexApprovals:
+        def build_approvals(projector: Projector) -> CodexApprovals:
             lending = self._with.lending
             veto = lending.veto if lending else None
             approver = CodexApprover(
@@ -337,7 +337,7 @@ class CodexRuntime:
         return CodexTurnDeps(
             write=write,
             show=turn.journal.show,
-            asking=asking,
+            asking=build_approvals,
             opened=learnt.opened,
             begun=learnt.begun,
             spend=spend,
@@ -400,7 +400,7 @@ def _steers(turn: Turn) -> Iterator[Sequence[CodexInput]]:
         ]
 
 
-def _said_now(turn: Turn) -> tuple[list[UserMessage], tuple[Message, ...]]:
+def _turn_inputs(turn: Turn) -> tuple[list[UserMessage], tuple[Message, ...]]:
     """Returns what this turn answers, and everything before it."""
     messages = turn.history.messages
     start = turn.history.turns[-1].messages if turn.history.turns else 0

@@ -113,7 +113,9 @@ class _ThreadOpened(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def rollout(self) -> str:
-        return "" if isinstance(self.thread, str) else self.thread.path or ""
+        if isinstance(self.thread, str):
+            return ""
+        return self.thread.path or ""
 
 
 class _ServerStatus(msgspec.Struct, frozen=True):
@@ -158,7 +160,9 @@ class CodexSession:
     @property
     def pid(self) -> int:
         """The top process of this session's codex; 0 if none runs."""
-        return self._client.pid if self._client and self._client.alive else 0
+        if self._client and self._client.alive:
+            return self._client.pid
+        return 0
 
     async def run_turn(
         self, opening: TurnOpening, words: CodexInput, stage: CodexTurnDeps

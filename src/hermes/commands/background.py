@@ -166,7 +166,7 @@ async def move_to_background(context: CommandContext, session: str) -> TextResul
     new = await chat.leave_running()
     attached = ChildAttached(child=session, is_moved=True)
     await asyncio.to_thread(app.record, new, attached)
-    chat.agent.service.told_of(session, new)
+    chat.agent.service.report_end_to(session, new)
     return message(
         t(
             "The turn goes on in the background as {session}. This is a new session.",

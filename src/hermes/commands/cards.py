@@ -26,6 +26,7 @@ from hermes.commands.card_views import (
 )
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
+from hermes.commands.formats import DAY_S
 from hermes.commands.views import TextResult, message
 from hermes.errors import NotFound, UsageError, os_reason
 from hermes.schema.boards import (
@@ -57,7 +58,6 @@ _FIRST_CARD = to_translate(
 )
 _MAX_LISTED = 200
 _MAX_WAITING = 20
-_DAY_S = 86_400.0
 
 
 class CardOptions(TypedDict, total=False):
@@ -529,7 +529,7 @@ def show_board_stats(context: CommandContext) -> BoardStats:
             running=state.running,
             max_running=state.settings.max_running,
             dispatcher=state.dispatcher,
-            outcomes=dict(reader.outcomes(state.now - _DAY_S)),
+            outcomes=dict(reader.outcomes(state.now - DAY_S)),
             by_agent=dict(state.by_agent),
             waiting=waiting,
             undelivered=len(reader.notices()),

@@ -96,7 +96,9 @@ class Parameter(msgspec.Struct, frozen=True):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        return get_args(self.kind) if get_origin(self.kind) is Literal else ()
+        if get_origin(self.kind) is Literal:
+            return get_args(self.kind)
+        return ()
 
     @property
     def flag(self) -> str:
@@ -112,7 +114,9 @@ class Parameter(msgspec.Struct, frozen=True):
         """What one word of it must be."""
         kind = get_args(self.kind)[0] if self.is_many else self.kind
         limit = self.arg.at_least
-        return kind if limit is None else Annotated[kind, msgspec.Meta(ge=limit)]
+        if limit is None:
+            return kind
+        return Annotated[kind, msgspec.Meta(ge=limit)]
 
     def read(self, word: str) -> Any:
         """The value of one word; UsageError when it can't be one."""
@@ -185,7 +189,9 @@ class Command:
         """The same in English."""
         first = inspect.cleandoc(self.function.__doc__ or "").partition("\n\n")[0]
         text = " ".join(first.split()).removesuffix(".")
-        return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+        if text[1:2].isupper():
+            return text
+        return text[:1].lower() + text[1:]
 
     @cached_property
     def description(self) -> str:

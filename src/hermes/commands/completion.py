@@ -137,7 +137,9 @@ def _options(found: Command) -> tuple[str, ...]:
 
 
 def _operands(found: Command | None) -> list[Parameter]:
-    return [one for one in found.parameters if not one.is_option] if found else []
+    if found:
+        return [one for one in found.parameters if not one.is_option]
+    return []
 
 
 def _operand(found: Command | None) -> Kind | None:

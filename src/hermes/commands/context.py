@@ -120,7 +120,9 @@ class CommandContext:
     @cached_property
     def settings(self) -> Settings:
         """The settings of the app; without one, as the files are now."""
-        return self._app.settings if self._app is not None else load(home=self.home)
+        if self._app is not None:
+            return self._app.settings
+        return load(home=self.home)
 
     @property
     def secrets(self) -> Secrets:

@@ -4,17 +4,17 @@ import time
 
 from hermes.text.plurals import count
 
-__all__ = ["ago", "count", "dollars", "first_line", "moment", "money"]
+__all__ = ["DAY_S", "ago", "count", "dollars", "first_line", "moment", "money"]
 
-_DAY_S = 86400.0
+DAY_S = 86_400.0
 
 
 def ago(ts: float, now: float) -> str:
     """When, in at most ten cells: how long ago, or the day."""
     passed = now - ts
-    if not -60 < passed < 30 * _DAY_S:
+    if not -60 < passed < 30 * DAY_S:
         return moment(ts, "%Y-%m-%d")
-    for size, name in ((_DAY_S, "d"), (3600.0, "h"), (60.0, "min")):
+    for size, name in ((DAY_S, "d"), (3600.0, "h"), (60.0, "min")):
         if passed >= size:
             return f"{int(passed / size)} {name} ago"
     return "just now"

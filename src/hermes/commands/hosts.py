@@ -108,7 +108,9 @@ def waiting_view(waiting: tuple[WaitingWork, ...], now: float) -> Iterable[Block
 def _machine_state(one: WaitingWork, now: float) -> str:
     if one.is_draining:
         return t("draining")
-    return ago(one.seen, now) if one.seen else t("never")
+    if one.seen:
+        return ago(one.seen, now)
+    return t("never")
 
 
 @command("hosts list", slash="hosts", scope="observe", group="Sessions")

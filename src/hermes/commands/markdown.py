@@ -61,7 +61,9 @@ def _without_links(text: str) -> str:
 
 def _span(span: Span) -> str:
     text = span.text.strip("\n")
-    return span.text.replace(text, f"**{text}**") if span.look == "bold" else span.text
+    if span.look == "bold":
+        return span.text.replace(text, f"**{text}**")
+    return span.text
 
 
 def _row(table: TableBlock, row: TableRow) -> str:

@@ -11,7 +11,7 @@ from hermes.app.engine import ModelInfo
 from hermes.codex.engine_choice import codex_model, is_on
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import dollars
+from hermes.commands.formats import DAY_S, dollars
 from hermes.commands.views import (
     Block,
     Column,
@@ -56,7 +56,6 @@ examples:
 """)
 }
 _EMBEDDED_WINDOW_TOKENS = 4096
-_DAY_S = 86400.0
 _MAX_DAYS = 36_500
 _MAX_LISTED_MODELS = 20
 _COUNTS = (
@@ -300,7 +299,7 @@ def show_usage(
     if not app.has_log:
         return UsageReport(days=())
     only = app.store.sessions.find(session).id if session else ""
-    first = app.clock.now() - (min(days, _MAX_DAYS) - 1) * _DAY_S
+    first = app.clock.now() - (min(days, _MAX_DAYS) - 1) * DAY_S
     day = time.strftime("%Y-%m-%d", time.gmtime(first))
     return UsageReport(
         days=tuple(app.store.sessions.usage(session=only, since_day=day))

@@ -296,9 +296,9 @@ def import_profile(
         with profiles.drafted(name) as draft:
             archive = ArchivedProfile(source, draft)
             describe_draft(archive)
-            told = _told_before_import(archive)
-            if told:
-                context.surface.tell(*told)
+            warnings = _import_warnings(archive)
+            if warnings:
+                context.surface.tell(*warnings)
                 if not yes:
                     context.confirm(t("Import it?"), t("Nothing was imported."))
     except (tarfile.TarError, EOFError, zlib.error, ValueError) as error:
@@ -328,9 +328,9 @@ def import_profile(
     )
 
 
-def _told_before_import(archive: "ArchivedProfile") -> list[Line]:
+def _import_warnings(archive: "ArchivedProfile") -> list[Line]:
     """What a person should know before they use somebody else's profile."""
-    told: list[Line] = []
+    warnings: list[Line] = []
     for title, found in (
         (t("Its settings name programs:"), archive.programs),
         (
@@ -340,9 +340,9 @@ def _told_before_import(archive: "ArchivedProfile") -> list[Line]:
         (t("It holds keys and logins of the sender:"), archive.logins),
     ):
         if found:
-            told.append(line(title))
-            told += (line(f"  {shown(one)}", fit="wrap") for one in found)
-    return told
+            warnings.append(line(title))
+            warnings += (line(f"  {shown(one)}", fit="wrap") for one in found)
+    return warnings
 
 
 def _profiles(context: CommandContext) -> Profiles:

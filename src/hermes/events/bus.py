@@ -199,7 +199,7 @@ class Bus:
         finally:
             self._under_way -= 1
 
-    def heard(self, topic: str) -> bool:
+    def has_subscribers(self, topic: str) -> bool:
         """Returns whether a topic has subscribers now, for publishers whose payload is expensive to
         build.
         """

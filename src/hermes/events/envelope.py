@@ -240,7 +240,9 @@ def base_value(value: str | float) -> str | int | float:
     """Returns the plain string or number behind a subclass, whose own conversion may differ."""
     if isinstance(value, str):
         return str.__str__(value)
-    return int.__int__(value) if isinstance(value, int) else float.__float__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    return float.__float__(value)
 
 
 def _is_text(value: str) -> bool:

@@ -81,9 +81,9 @@ class HttpMemory:
         url: str,
         user: str,
         key: str = "",
-        patience: float = _MEMORY_REQUEST_TIMEOUT_S,
+        timeout_s: float = _MEMORY_REQUEST_TIMEOUT_S,
     ) -> None:
-        self._patience = patience
+        self._timeout_s = timeout_s
         self._url = url.rstrip("/")
         self._user = user
         self._key = key
@@ -133,11 +133,11 @@ class HttpMemory:
         headers["accept-encoding"] = (
             "identity"  # a compressed response could expand without limit
         )
-        until = time.monotonic() + self._patience
+        until = time.monotonic() + self._timeout_s
         try:
             with (
                 httpx2.Client(
-                    timeout=self._patience, trust_env=False, follow_redirects=False
+                    timeout=self._timeout_s, trust_env=False, follow_redirects=False
                 ) as client,
                 client.stream(
                     method, self._url + path, content=data, headers=headers

@@ -132,4 +132,6 @@ class Proposals:
 
 
 def _number(name: str) -> int:
-    return int(name[1:]) if name[:1] == "p" and name[1:].isdecimal() else 0
+    if name[:1] == "p" and name[1:].isdecimal():
+        return int(name[1:])
+    return 0

@@ -136,4 +136,6 @@ def _choose(source: SkillSource, wanted: str) -> tuple[str, dict[str, bytes]]:
 def _installed(library: SkillLibrary, name: str) -> dict[str, bytes]:
     known = {skill.name: skill for skill in library.all()}
     skill = known.get(name)
-    return read_files(skill.folder) if skill and skill.origin != "bundled" else {}
+    if skill and skill.origin != "bundled":
+        return read_files(skill.folder)
+    return {}

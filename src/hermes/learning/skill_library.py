@@ -349,7 +349,9 @@ class SkillLibrary:
 
     def _bundled_files(self, name: str) -> dict[str, bytes]:
         folder = self._bundled / name
-        return read_files(folder) if (folder / MAIN).is_file() else {}
+        if (folder / MAIN).is_file():
+            return read_files(folder)
+        return {}
 
     def _write(
         self, name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]

@@ -168,7 +168,9 @@ def _restrictions(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _texts(given: Any) -> dict[str, str]:
-    return {str(k): str(v) for k, v in given.items()} if isinstance(given, dict) else {}
+    if isinstance(given, dict):
+        return {str(k): str(v) for k, v in given.items()}
+    return {}
 
 
 def _named(server: str, key: str, text: str, secrets: dict[str, str]) -> str:

@@ -186,7 +186,7 @@ async def initialized(
 ) -> AsyncIterator[Peer]:
     """Initializes a server over a pair of streams. Servers from before 2026 answer `initialize`, newer ones `discover`."""
 
-    async def asked(
+    async def elicit(
         context: ClientRequestContext,  # noqa: ARG001 - the library's shape
         params: types.ElicitRequestParams,
     ) -> types.ElicitResult:
@@ -205,7 +205,7 @@ async def initialized(
     async with ClientSession(
         incoming,
         outgoing,
-        elicitation_callback=asked,
+        elicitation_callback=elicit,
         logging_callback=logged,
         client_info=info,
     ) as session:

@@ -72,7 +72,7 @@ class ResultReader:
         blocks = [block for block in raw.get("content", ()) if isinstance(block, dict)]
         parts = [part for block in blocks if (part := self._block(block))]
         structured = raw.get("structuredContent")
-        if structured is not None and not _is_told(structured, blocks):
+        if structured is not None and not _repeats_structured(structured, blocks):
             parts.append(
                 msgspec.json.format(msgspec.json.encode(structured), indent=1).decode()
             )
@@ -175,7 +175,7 @@ def _decoded(data: object) -> bytes | None:
         return None
 
 
-def _is_told(structured: object, blocks: list[dict[str, Any]]) -> bool:
+def _repeats_structured(structured: object, blocks: list[dict[str, Any]]) -> bool:
     """Whether the text repeats the structured content, as servers do for clients that only read text."""
     texts = [
         str(block.get("text", "")) for block in blocks if block.get("type") == "text"

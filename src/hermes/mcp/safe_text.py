@@ -66,14 +66,14 @@ class ServerFailed(HermesError):
     @property
     def full(self) -> str:
         """The message with the server's own words."""
-        return self._with_said(self.message)
+        return self._with_detail(self.message)
 
     @property
     def full_shown(self) -> str:
         """The same in the reader's language."""
-        return self._with_said(translated(self.words))
+        return self._with_detail(translated(self.words))
 
-    def _with_said(self, message: str) -> str:
+    def _with_detail(self, message: str) -> str:
         return f"{message}: {self.said}" if self.said else message
 
 

@@ -323,7 +323,7 @@ class McpServer:
     ) -> ToolResult:
         reading = ResultReader(self.name, self._context.files, self._redact)
 
-        async def told(
+        async def show_progress(
             progress: float, total: float | None, message: str | None
         ) -> None:
             call.timeout.extend()
@@ -334,7 +334,7 @@ class McpServer:
 
         try:
             async with call.timeout:
-                raw = await connection.call(tool, arguments, told)
+                raw = await connection.call(tool, arguments, show_progress)
         except TimeoutError:
             await self._silent(connection)
             raise ToolFailed(

@@ -38,7 +38,9 @@ class CommandImages:
     @property
     def model(self) -> str:
         """The program."""
-        return Path(self._command[0]).name if self._command else ""
+        if self._command:
+            return Path(self._command[0]).name
+        return ""
 
     async def make(self, request: ImageRequest) -> MadeImage:
         """Runs the program. Raises MediaError if it fails or writes no picture."""

@@ -73,7 +73,9 @@ def is_address(image: str) -> bool:
 
 def _paths(arguments: Mapping[str, Any]) -> Iterable[str]:
     image = arguments.get("image")
-    return [image] if isinstance(image, str) and not is_address(image) else []
+    if isinstance(image, str) and not is_address(image):
+        return [image]
+    return []
 
 
 def _effect(arguments: Mapping[str, Any]) -> Effect:

@@ -60,9 +60,9 @@ class HookRunner:
     def stats(self) -> list[HookStats]:
         return [worker.stats for worker in self._workers]
 
-    def close(self, patience: float = 5.0) -> None:
+    def close(self, timeout_s: float = 5.0) -> None:
         """Accepts no more events, and waits a while for running calls."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout_s
         for worker in self._workers:
             worker.end()
         for worker in self._workers:

@@ -123,9 +123,11 @@ def _read_hook(folder: Path, pins: dict[str, Pin]) -> Hook:
     except (ManifestError, OSError) as error:
         return Hook(name, folder, "broken", problem=str(error))
     pin = pins.get(name)
-    state: State = (
-        "off" if pin is None else "trusted" if pin.hash == mark else "changed"
-    )
+    state: State = "changed"
+    if pin is None:
+        state = "off"
+    elif pin.hash == mark:
+        state = "trusted"
     return Hook(name, folder, state, mark, manifest)
 
 

@@ -87,7 +87,9 @@ class Manifest(msgspec.Struct, frozen=True):
     @property
     def has_tab(self) -> bool:
         """Whether it has a place in the navigation."""
-        return not self.tab.hidden if isinstance(self.tab, TabPlace) else self.tab
+        if isinstance(self.tab, TabPlace):
+            return not self.tab.hidden
+        return self.tab
 
 
 class _AgentManifest(msgspec.Struct, frozen=True):

@@ -153,13 +153,11 @@ def _read_plugin(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin
     except (ManifestError, OSError) as error:
         return Plugin(folder.name, folder, "broken", problem=str(error))
     pin = pins.get(manifest.name)
-    state: State = (
-        "off"
-        if pin is None
-        else "enabled"
-        if bundled or pin.hash == mark
-        else "changed"
-    )
+    state: State = "changed"
+    if pin is None:
+        state = "off"
+    elif bundled or pin.hash == mark:
+        state = "enabled"
     return Plugin(manifest.name, folder, state, mark, manifest, bundled=bundled)
 
 

@@ -59,4 +59,6 @@ class Decompressor:
         """zlib's parameter: gzip, zlib, or the bare deflate that some servers send."""
         if self._encoding != "deflate":
             return zlib.MAX_WBITS | 16
-        return zlib.MAX_WBITS if start[0] & 0x0F == 8 else -zlib.MAX_WBITS
+        if start[0] & 0x0F == 8:
+            return zlib.MAX_WBITS
+        return -zlib.MAX_WBITS

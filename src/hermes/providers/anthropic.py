@@ -219,7 +219,9 @@ def _blocks(endpoint: ModelEndpoint, message: Message, pictures: Pictures) -> li
     if isinstance(message, UserMessage):
         text = message.text + note
         images: list[Any] = [_image(picture) for picture in shown]
-        return [*images, _Text(text)] if text.strip() or not images else images
+        if text.strip() or not images:
+            return [*images, _Text(text)]
+        return images
     return [_result(message, message.text + note, shown)]
 
 

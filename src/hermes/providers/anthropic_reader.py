@@ -306,7 +306,9 @@ def _sent(
         return _CallBlock(
             block.start.id, block.start.name, Raw(arguments_object(block.arguments))
         )
-    return _TextBlock(block.text) if kind == "text" and block.text.strip() else None
+    if kind == "text" and block.text.strip():
+        return _TextBlock(block.text)
+    return None
 
 
 def _counted(usage: _Usage) -> Usage:

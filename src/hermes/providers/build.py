@@ -57,7 +57,7 @@ def build_model(
         ),
     ]
     waiting = settings.model.max_retry_wait
-    patience = RetryLimits(
+    limits = RetryLimits(
         attempts=settings.model.max_attempts,
         waiting=waiting,
         total=max(90.0, waiting + 30.0),
@@ -65,7 +65,7 @@ def build_model(
     candidates = tuple(_candidate(route, settings, secrets, http) for route in routes)
     return Resilient(
         candidates,
-        patience,
+        limits,
         clock=timing.clock,
         sleep=timing.sleep,
         chance=timing.chance,
@@ -78,7 +78,7 @@ def build_helper(route: ModelRoute, settings: Settings, secrets: Secrets) -> Res
     The main model's reasoning and sampling options are left out, because this one may not support them.
     """
     chosen = settings.model
-    patience = RetryLimits(
+    limits = RetryLimits(
         attempts=min(2, chosen.max_attempts),
         waiting=min(10.0, chosen.max_retry_wait),
         total=45.0,
@@ -92,7 +92,7 @@ def build_helper(route: ModelRoute, settings: Settings, secrets: Secrets) -> Res
     )
     settings = msgspec.structs.replace(settings, model=plain)
     return Resilient(
-        (_candidate(route, settings, secrets, Http(environment())),), patience
+        (_candidate(route, settings, secrets, Http(environment())),), limits
     )
 
 

@@ -296,7 +296,9 @@ def explain(body: bytes, content_type: str) -> tuple[str, str]:
 def _text_of(value: object) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if isinstance(value, str):
+        return value
+    return msgspec.json.encode(value).decode()
 
 
 def _title(text: str) -> str:

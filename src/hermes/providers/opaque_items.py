@@ -30,7 +30,9 @@ def is_present(raw: msgspec.Raw) -> bool:
 
 def pack(opaque: Opaque) -> str:
     """Encodes it for the message; empty if there is nothing to send back."""
-    return msgspec.json.encode(opaque).decode() if opaque.items or opaque.extras else ""
+    if opaque.items or opaque.extras:
+        return msgspec.json.encode(opaque).decode()
+    return ""
 
 
 def unpack(

@@ -361,7 +361,9 @@ _ECHOING = r"(?:^|[/:_.-])(?:deepseek|mimo)(?!.*(?:distill|coder))"
 
 def echo_of(quirks: Quirks, model: str) -> Echo:
     """What happens to a model's earlier thinking. DeepSeek and MiMo want theirs back, whoever hosts them."""
-    return "always" if re.search(_ECHOING, model.lower()) else quirks.echo_reasoning
+    if re.search(_ECHOING, model.lower()):
+        return "always"
+    return quirks.echo_reasoning
 
 
 def family(name: str) -> Quirks | None:

@@ -114,7 +114,9 @@ def build_body(
 def _place(part: bytes, whole: bytes) -> int:
     """Where a long part is. Python's own search prepares for as long as the part is, so its beginning is looked for."""
     at = whole.find(part[:_BEGINNING_BYTES])
-    return at if whole.startswith(part, at) else whole.index(part)
+    if whole.startswith(part, at):
+        return at
+    return whole.index(part)
 
 
 def settled_end(messages: Sequence[Message], unsettled: int) -> int:

@@ -185,7 +185,9 @@ class ResponsesReader:
 
     def _said(self, text: str, *, is_refusal: bool) -> list[ModelEvent]:
         """More of the reply's text. A refusal is the server's own words."""
-        return self._words.add("", text) if is_refusal else self._words.add_text(text)
+        if is_refusal:
+            return self._words.add("", text)
+        return self._words.add_text(text)
 
     def _handle(self, event: _Event, data: bytes) -> list[ModelEvent]:
         kind = event.type

@@ -101,8 +101,8 @@ class Candidate:
 class _Course:
     """The failures of one answer so far."""
 
-    def __init__(self, patience: RetryLimits, now: float) -> None:
-        self.patience = patience
+    def __init__(self, limits: RetryLimits, now: float) -> None:
+        self.limits = limits
         self.since = now  # when the present run of failures began
         self.attempt = 1
         self.waited = 0.0
@@ -122,7 +122,7 @@ class _Course:
         self.first_byte = None
 
     def left(self, now: float) -> float:
-        return self.patience.total - (now - self.since)
+        return self.limits.total - (now - self.since)
 
 
 class Resilient:
@@ -131,14 +131,14 @@ class Resilient:
     def __init__(
         self,
         candidates: tuple[Candidate, ...],
-        patience: RetryLimits | None = None,
+        limits: RetryLimits | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._candidates = candidates
-        self._patience = patience or RetryLimits()
+        self._limits = limits or RetryLimits()
         self._clock = clock
         self._sleep = sleep
         self._chance = chance
@@ -192,7 +192,7 @@ class Resilient:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Streams a reply. Ends with `ReplyFinished`, or raises the last ModelError."""
-        course = _Course(self._patience, self._clock())
+        course = _Course(self._limits, self._clock())
         for place, candidate in enumerate(self._candidates):
             if place:
                 request = msgspec.structs.replace(
@@ -253,14 +253,14 @@ class Resilient:
             candidate.keys.rotate()
             return 0.0
         course.tries += 1
-        if not failure.retryable or course.tries >= course.patience.attempts:
+        if not failure.retryable or course.tries >= course.limits.attempts:
             return None
         delay = failure.retry_after
         if delay is None:
             longest = delay_s(course.tries, first_s=_FIRST_DELAY_S, max_s=_MAX_DELAY_S)
             delay = longest * (0.5 + self._chance() / 2)
         left = course.left(self._clock()) - delay
-        if delay > course.patience.waiting - course.waited or left < _MIN_ATTEMPT_S:
+        if delay > course.limits.waiting - course.waited or left < _MIN_ATTEMPT_S:
             return None
         course.waited += delay
         course.first_byte = left

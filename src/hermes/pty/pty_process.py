@@ -130,7 +130,9 @@ class PtyBridge:
             return found
         if self._hung_up:
             self._child.wait(max(0.0, end - time.monotonic()))
-        return (self._read_available() or None) if self._child.poll() else b""
+        if self._child.poll():
+            return self._read_available() or None
+        return b""
 
     def send(self, data: bytes | memoryview) -> int:
         """Writes what the terminal accepts now and returns how many bytes. A child that has ended accepts everything."""

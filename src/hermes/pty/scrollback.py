@@ -40,7 +40,9 @@ class Scrollback:
             room -= len(part)
             if room <= 0:
                 break
-        return b"".join(found) if len(found) != 1 else found[0]
+        if len(found) != 1:
+            return b"".join(found)
+        return found[0]
 
     def fresh_start(self) -> int:
         """Where a reader who has seen nothing may begin without landing inside a line, and so inside a character or

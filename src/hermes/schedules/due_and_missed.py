@@ -14,7 +14,7 @@ from hermes.schema.schedules import Days, Every, Instant, Job, Rule
 GRACE_S = 90.0
 """Seconds that an instant may be late and still count as on time."""
 
-_DAY_S = 86_400.0
+DAY_S = 86_400.0
 _MAX_COUNTED_INSTANTS = 100_000  # in a row, counted one by one
 _MAX_MISSED_ROWS = (
     100  # missed instants that get a row each; more become one row with a count
@@ -59,7 +59,7 @@ def restarted_interval(
         while any((at - since) % rule.seconds == 0 for at in ran):
             since += step
         return Every(rule.seconds, since)
-    if isinstance(rule, Days) and due - now > (rule.days + 1) * _DAY_S:
+    if isinstance(rule, Days) and due - now > (rule.days + 1) * DAY_S:
         today = datetime.fromtimestamp(now, zone(job.zone)).date().isoformat()
         return replace(rule, since=today) if today < rule.since else None
     return None

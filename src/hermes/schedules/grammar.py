@@ -326,7 +326,9 @@ class Grammar:
             return self._next_date(month)
         habit = words.next.endswith("days")
         if (days := self._maybe_days()) is not None:
-            return self._at(days) if habit or len(days) > 1 else self._coming(days[0])
+            if habit or len(days) > 1:
+                return self._at(days)
+            return self._coming(days[0])
         length = length_of(words)
         if length is None:
             words.fail("every, on, at, in, tomorrow, next or a day")

@@ -75,7 +75,9 @@ class ScheduleTokens:
     @property
     def next(self) -> str:
         """The next word; empty at the end."""
-        return "" if self.done else self._words[self._at][0]
+        if self.done:
+            return ""
+        return self._words[self._at][0]
 
     def skip(self) -> str:
         """Consumes the next word, whatever it is."""
@@ -202,11 +204,12 @@ class ScheduleTokens:
         if minute > 59 or hour > (12 if half else 23) or (half and not hour):
             self._at = before
             self.fail("a time between 0:00 and 23:59")
-        hour = (
-            hour % 12 + (12 if half == "pm" else 0)
-            if half
-            else _within(self._part, hour)
-        )
+        if not half:
+            hour = _within(self._part, hour)
+        elif half == "pm":
+            hour = hour % 12 + 12
+        else:
+            hour %= 12
         if not self.take("h", "uhr"):
             self.phrase("o", "'", "clock")
         return time(hour, minute)

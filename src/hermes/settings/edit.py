@@ -188,4 +188,6 @@ def _without(data: dict[str, object], path: tuple[str, ...]) -> dict[str, object
     if not isinstance(below, dict):
         return data
     left = _without(below, path[1:])
-    return {**data, path[0]: left or None} if left != below else data
+    if left != below:
+        return {**data, path[0]: left or None}
+    return data

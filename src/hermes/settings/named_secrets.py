@@ -337,7 +337,9 @@ _MYSQL = r"(\b(?:mysql|mysqldump|mysqladmin)\b(?:(?!mysql)[^\n|;&]){0,200}?\s-p\
 def mask_commands(text: str) -> str:
     """Masks passwords after one-letter options of commands, before a pipe, and after IDENTIFIED BY in SQL."""
     text = compiled(_COMMANDS).sub(_without_password, text)
-    return compiled(_MYSQL).sub(_without_random, text) if "mysql" in text else text
+    if "mysql" in text:
+        return compiled(_MYSQL).sub(_without_random, text)
+    return text
 
 
 def _without_password(found: "re.Match[str]") -> str:
@@ -346,7 +348,9 @@ def _without_password(found: "re.Match[str]") -> str:
 
 def _without_random(found: "re.Match[str]") -> str:
     """Masks what looks like a password; a word is the name of a database, which may follow `-p` too."""
-    return found[1] + HIDDEN if is_random(found[2]) else found[0]
+    if is_random(found[2]):
+        return found[1] + HIDDEN
+    return found[0]
 
 
 def mask_headers(text: str, low: str) -> str:
@@ -383,7 +387,9 @@ def _masked_cookies(value: str) -> str:
 
 
 def _masked_cookie(pair: "re.Match[str]") -> str:
-    return pair[0] if pair[1].lower() in _COOKIE_ATTRIBUTES else pair[1] + HIDDEN
+    if pair[1].lower() in _COOKIE_ATTRIBUTES:
+        return pair[0]
+    return pair[1] + HIDDEN
 
 
 def _masked_bearer(value: str) -> str:

@@ -54,7 +54,9 @@ def parse_config(text: str) -> tuple[dict[str, object], list[SettingProblem]]:
     if problems:
         return {}, problems
     data = _read(text)
-    return (data, []) if isinstance(data, dict) else ({}, [data])
+    if isinstance(data, dict):
+        return (data, [])
+    return ({}, [data])
 
 
 def _read(text: str) -> dict[str, object] | SettingProblem:

@@ -198,7 +198,9 @@ def _without_parts(found: "re.Match[str]") -> str:
         if not _is_material(part[0]):
             break
         length, end = length + len(part[0]), part.end()
-    return HIDDEN + found[2][end:] if end and length >= _SHORTEST_SPLIT else found[0]
+    if end and length >= _SHORTEST_SPLIT:
+        return HIDDEN + found[2][end:]
+    return found[0]
 
 
 def _is_material(part: str) -> bool:
@@ -226,7 +228,9 @@ def _decoded(text: str) -> str:
     if len(text) % 4 == 1 or len(text) > _LONGEST_ENCODED:
         return ""
     data = binascii.a2b_base64(text + "=" * (-len(text) % 4))
-    return data.decode() if data.isascii() and data.strip() else ""
+    if data.isascii() and data.strip():
+        return data.decode()
+    return ""
 
 
 def mask_personal(text: str) -> str:

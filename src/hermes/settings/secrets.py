@@ -174,7 +174,9 @@ def _parse_line(line: str) -> EnvLine:
 def _uncommented(text: str) -> str:
     """Returns `text` up to a `#` at its start or after a space."""
     found = re.search(r"(?:^|(?<=\s))#", text)
-    return text[: found.start()].rstrip() if found else text
+    if found:
+        return text[: found.start()].rstrip()
+    return text
 
 
 def _quoted(text: str) -> tuple[str, int]:

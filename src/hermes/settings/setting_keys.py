@@ -338,7 +338,9 @@ def unwrap(annotation: object) -> tuple[object, bool]:
 def as_section(annotation: object) -> type[Struct] | None:
     """Returns the Struct behind an annotation, if it is one."""
     base, _ = unwrap(annotation)
-    return base if isinstance(base, type) and issubclass(base, Struct) else None
+    if isinstance(base, type) and issubclass(base, Struct):
+        return base
+    return None
 
 
 def table_of(annotation: object) -> object | None:

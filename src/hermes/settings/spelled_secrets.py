@@ -59,7 +59,9 @@ def mask_rows(text: str) -> str:
     """Masks the passwords in a file of PostgreSQL's (`.pgpass`) and the values in a file of cookies."""
     if ":" in text:
         text = compiled(_PASSWORD_ROW).sub(rf"\1{HIDDEN}", text)
-    return compiled(_COOKIE_ROW).sub(rf"\1{HIDDEN}", text) if "\t" in text else text
+    if "\t" in text:
+        return compiled(_COOKIE_ROW).sub(rf"\1{HIDDEN}", text)
+    return text
 
 
 def _is_secret(value: str, before: str, found: "re.Match[str]") -> bool:

@@ -82,7 +82,9 @@ class _Splice:
                 insert = self._insert_flow if node.flow_style else self._insert
                 return insert(node, path[depth:], value)
             parent, key, node = node, entry[0], entry[1]
-        return None if key is None else self._overwrite(key, node, parent, value)
+        if key is None:
+            return None
+        return self._overwrite(key, node, parent, value)
 
     def remove(self, path: tuple[str, ...]) -> str | None:
         node: Node | None = self.root
@@ -252,7 +254,9 @@ class _Splice:
     def _line_end(self, index: int) -> int:
         end = self.text.find("\n", index)
         end = len(self.text) if end < 0 else end
-        return end - 1 if end and self.text[end - 1] == "\r" and end > index else end
+        if end and self.text[end - 1] == "\r" and end > index:
+            return end - 1
+        return end
 
     def _next_line(self, index: int) -> int:
         end = self.text.find("\n", index)

@@ -23,7 +23,7 @@ from hermes.schema.boards import (
 from hermes.store.leases import this_process
 from hermes.store.ports import SqlDatabase
 from hermes.store.sessions import families, family_costs
-from hermes.store.sql import SqlConnection
+from hermes.store.sql import MAX_QUERY_VALUES, SqlConnection
 
 T = TypeVar("T")
 
@@ -47,7 +47,6 @@ _UPDATE_CARD = f"UPDATE cards SET {_CARD_CHANGES} WHERE id = ?"  # noqa: S608
 _INSERT_EVENT = "INSERT INTO card_events (board, card, ts, topic, data) VALUES (?, ?, ?, ?, ?) RETURNING id"
 _OPEN_PARENTS = """SELECT cards.data FROM card_links JOIN cards ON cards.id = card_links.parent
 WHERE card_links.child = ? AND cards.status NOT IN ('done', 'archived')"""
-_MAX_VALUES = 1_000  # in one query
 _FITTING_ROWS = 200  # that are looked at together for those that fit
 _QUEUE_ORDER = "ORDER BY priority DESC, created, id"
 
@@ -78,8 +77,8 @@ def _json(value: Any) -> str:
 
 def _parts(values: Sequence[str]) -> Iterable[Sequence[str]]:
     """As many values at a time as one query takes."""
-    for first in range(0, len(values), _MAX_VALUES):
-        yield values[first : first + _MAX_VALUES]
+    for first in range(0, len(values), MAX_QUERY_VALUES):
+        yield values[first : first + MAX_QUERY_VALUES]
 
 
 def _places(values: Sequence[str]) -> str:

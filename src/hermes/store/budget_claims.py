@@ -12,10 +12,9 @@ from hermes.schema.messages import Usage
 from hermes.store.leases import this_process
 from hermes.store.ports import SqlDatabase
 from hermes.store.sessions import FAMILY, families
-from hermes.store.sql import SqlConnection
+from hermes.store.sql import MAX_QUERY_VALUES, SqlConnection
 
 MAX_CALL_S = 3_600.0  # no call takes longer
-_MAX_VALUES = 1_000  # in one query
 
 _PUT = """
 INSERT INTO claims (session, owner, day, tokens, cost_usd, expires) VALUES (?,?,?,?,?,?)
@@ -75,8 +74,8 @@ class BudgetClaims:
     ) -> tuple[int, float]:
         """The same in the families of several sessions."""
         found = (0, 0.0)
-        for first in range(0, len(families_of), _MAX_VALUES):
-            some = families_of[first : first + _MAX_VALUES]
+        for first in range(0, len(families_of), MAX_QUERY_VALUES):
+            some = families_of[first : first + MAX_QUERY_VALUES]
             query = f"""SELECT session, owner, tokens, cost_usd FROM claims
             WHERE expires > ? AND session IN ({families(len(some))})"""  # noqa: S608 - places of values
             tokens, cost = self._sum(session, query, (self._clock.now(), *some))

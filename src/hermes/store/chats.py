@@ -164,7 +164,7 @@ class Chats:
             )
         ]
 
-    def heard(self, platform: str) -> float:
+    def last_received(self, platform: str) -> float:
         """Returns when a platform's last message was received; 0 for never."""
         query = "SELECT max(received) FROM gateway_inbox WHERE platform = ?"
         row = self._db.run_on_reader(
@@ -252,7 +252,9 @@ class Chats:
         row = self._db.run_on_reader(
             lambda connection: connection.execute(query, (number,)).fetchone()
         )
-        return (row[0], DeliveredMessage(*row[1:])) if row else None
+        if row:
+            return (row[0], DeliveredMessage(*row[1:]))
+        return None
 
     def pieces(self, key: str, session: str, seq: int) -> list[DeliveredMessage]:
         """Returns what was sent of one row, or of the row being written (0), in order."""

@@ -163,7 +163,9 @@ def _rows(select: _Select, table: _Table) -> list[tuple[Any, ...]]:
 
 def _storable(value: Any) -> Any:
     """Returns a value as PostgreSQL can hold it: text without NUL."""
-    return value.replace("\0", "\ufffd") if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd")
+    return value
 
 
 def _copy_table(select: _Select, target: Store, table: _Table) -> int:

@@ -186,7 +186,9 @@ def _full_bytes(inner: bytes, frame: bytes | None) -> bytes:
 
 
 def _as_text(value: Any) -> Any:
-    return value.decode(errors="replace") if isinstance(value, bytes) else value
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value
 
 
 class _HeadSums(dict[tuple[Any, ...], int]):

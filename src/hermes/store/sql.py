@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+MAX_QUERY_VALUES = 1_000
+"""How many values one query may take."""
+
 
 class SqlCursor(Protocol):
     """The result of a statement. Values are read once."""

@@ -183,4 +183,6 @@ def _apart(sign: str) -> str:
 
 def _pairs(run: str, *, alone: bool) -> list[str]:
     pairs = [run[i : i + 2] for i in range(len(run) - 1)]
-    return [*pairs, run[-1]] if alone or not pairs else pairs
+    if alone or not pairs:
+        return [*pairs, run[-1]]
+    return pairs

@@ -78,7 +78,9 @@ class Catalogue:
 
     def sentence(self, context: str, text: str) -> str:
         own = self._own_forms(context, text)
-        return own[0] if own else self._translations.pgettext(context, text)
+        if own:
+            return own[0]
+        return self._translations.pgettext(context, text)
 
     def plural(self, context: str, one: str, many: str, count: int) -> str:
         own = self._own_forms(context, one)
@@ -117,7 +119,9 @@ class Catalogue:
     def form(self, count: int) -> int:
         """Which form of a plural a number takes."""
         rule = getattr(self._translations, "plural", None)
-        return int(count != 1) if rule is None else int(rule(count))
+        if rule is None:
+            return int(count != 1)
+        return int(rule(count))
 
     def _read(self, path: Path) -> dict[PoKey, tuple[str, ...]]:
         try:

@@ -45,7 +45,9 @@ def visible(text: str) -> str:
 def one_line(text: str, limit: int = 300) -> str:
     """Returns the visible text on one line, shortened."""
     text = " ".join(clean(re.sub(HIDDEN, "", text)).split())
-    return text if len(text) <= limit else text[: limit - 3].rstrip() + "..."
+    if len(text) <= limit:
+        return text
+    return text[: limit - 3].rstrip() + "..."
 
 
 def spelled_out(text: str) -> str:

@@ -87,7 +87,9 @@ class ToolFunction:
     def paths_of(self) -> PathsOf:
         """Finds the paths in the arguments."""
         paths = self._paths
-        return _named(self.form, paths) if isinstance(paths, tuple) else paths
+        if isinstance(paths, tuple):
+            return _named(self.form, paths)
+        return paths
 
     @cached_property
     def _parameters(self) -> dict[str, tuple[Any, Any]]:

@@ -21,7 +21,7 @@ class ExportChoice(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 0
     """0 for any length."""
 
-    def taken(self, trajectory: Trajectory) -> Trajectory | str:
+    def selected(self, trajectory: Trajectory) -> Trajectory | str:
         """The trajectory as it is exported, or why it is not."""
         if self.finished and not trajectory.is_finished:
             return "not finished"
@@ -68,7 +68,7 @@ class BatchExport:
     def lines(self, found: Iterator[Trajectory]) -> Iterator[str]:
         """The lines of the export."""
         for one in found:
-            taken = self._choice.taken(one)
+            taken = self._choice.selected(one)
             if isinstance(taken, str):
                 self.left_out[taken] += 1
             else:

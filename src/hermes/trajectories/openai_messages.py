@@ -18,7 +18,7 @@ def openai_messages(trajectory: Trajectory) -> dict[str, Any]:
     if trajectory.score is not None:
         metadata["score"] = trajectory.score
     return {
-        "messages": [_system(trajectory), *map(_message, _said(trajectory))],
+        "messages": [_system(trajectory), *map(_message, _messages(trajectory))],
         "tools": list(map(function_tool, trajectory.tools)),
         "metadata": metadata,
     }
@@ -26,7 +26,7 @@ def openai_messages(trajectory: Trajectory) -> dict[str, Any]:
 
 def session_file(trajectory: Trajectory) -> dict[str, Any]:
     """The trajectory as a session file of Hermes Agent (`sessions/session_<id>.json`)."""
-    messages = list(map(_message, _said(trajectory)))
+    messages = list(map(_message, _messages(trajectory)))
     return {
         "session_id": trajectory.session,
         "model": trajectory.model,
@@ -51,7 +51,7 @@ def function_tool(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _said(trajectory: Trajectory) -> list[Message]:
+def _messages(trajectory: Trajectory) -> list[Message]:
     return [one.message for one in trajectory.messages]
 
 

@@ -253,7 +253,7 @@ def test_an_answer_that_only_drips_is_given_up(service: Service) -> None:
     try:
         with pytest.raises(LearningError, match="took too long"):
             HttpMemory(
-                f"http://127.0.0.1:{waiting.getsockname()[1]}", "anna b", patience=0.3
+                f"http://127.0.0.1:{waiting.getsockname()[1]}", "anna b", timeout_s=0.3
             ).recent(5)
     finally:
         over.set()

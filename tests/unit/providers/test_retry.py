@@ -51,12 +51,12 @@ def failure(reason: str = "server", **flags: object) -> ModelError:
 
 
 def resilient(
-    time: Time, *models: Plain, patience: RetryLimits | None = None, keys: int = 1
+    time: Time, *models: Plain, limits: RetryLimits | None = None, keys: int = 1
 ) -> Resilient:
     ring = tuple(ApiKey(f"secret-{n}", name=f"key-{n}") for n in range(keys))
     candidates = tuple(Candidate(model, CredentialRing(ring)) for model in models)
     return Resilient(
-        candidates, patience, clock=time, sleep=time.sleep, chance=lambda: 1.0
+        candidates, limits, clock=time, sleep=time.sleep, chance=lambda: 1.0
     )
 
 

@@ -227,7 +227,7 @@ def test_an_unknown_price_is_left_out_rather_than_called_zero() -> None:
 def test_filters_say_why_they_leave_a_trajectory_out(
     work: Trajectory, choice: ExportChoice, why: str | None
 ) -> None:
-    taken = choice.taken(work)
+    taken = choice.selected(work)
     assert taken == (work if why is None else why)
 
 

@@ -247,7 +247,9 @@ def _fenced_object(text: str) -> str:
     """What is in braces in a code block, whose own text may have code blocks too; empty if there is none."""
     begin = re.search(r"```(?:json)?\s*+\{", text)
     last = max((end.start() for end in re.finditer(r"\}\s*+```", text)), default=-1)
-    return text[begin.end() - 1 : last + 1] if begin else ""
+    if begin:
+        return text[begin.end() - 1 : last + 1]
+    return ""
 
 
 def _unusable(why: str) -> HermesError:

@@ -206,7 +206,9 @@ def _type_name(schema: Any) -> str:
     if isinstance(choices, list) and 0 < len(choices) <= 8:
         return "|".join(str(one) for one in choices)
     kind = schema.get("type", "any") if isinstance(schema, dict) else "any"
-    return "|".join(map(str, kind)) if isinstance(kind, list) else str(kind)
+    if isinstance(kind, list):
+        return "|".join(map(str, kind))
+    return str(kind)
 
 
 def _properties(required: Iterable[str], **properties: Any) -> dict[str, Any]:

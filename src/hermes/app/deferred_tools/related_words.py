@@ -124,7 +124,9 @@ def _without_ending(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_LETTERS:
             word = word[: -len(ending)]
             is_doubled = len(word) > _MIN_STEM_LETTERS and word[-1] == word[-2]
-            return word[:-1] if is_doubled and word[-1] not in "lsz" else word
+            if is_doubled and word[-1] not in "lsz":
+                return word[:-1]
+            return word
     return word
 
 

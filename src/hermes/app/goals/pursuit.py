@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -305,7 +306,11 @@ class GoalPursuit:
         if answer.verdict != "wait":
             return judged
         seconds = min(MAX_WAIT_S, max(_MIN_WAIT_S, wait.seconds if wait else 0.0))
-        kind = "process" if wait and wait.process else "child" if wait and wait.child else "time"  # fmt: skip
+        kind: Literal["process", "child", "time"] = "time"
+        if wait and wait.process:
+            kind = "process"
+        elif wait and wait.child:
+            kind = "child"
         if kind != "time" or not (wait and wait.seconds):
             seconds = MAX_WAIT_S if kind != "time" else _DEFAULT_WAIT_S
         return msgspec.structs.replace(
@@ -440,7 +445,9 @@ def _failure(ended: TurnEnded | None, check: RuleCheck | None) -> str:
 
 def _digest(text: str) -> str:
     plain = " ".join(text.split()).lower()
-    return hashlib.sha256(plain.encode()).hexdigest()[:16] if plain else ""
+    if plain:
+        return hashlib.sha256(plain.encode()).hexdigest()[:16]
+    return ""
 
 
 def _why(progress: GoalProgress, judged: GoalJudged | None = None) -> str:

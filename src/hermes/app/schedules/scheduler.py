@@ -19,6 +19,7 @@ from hermes.errors import HermesError, StoreDamaged, StoreError, in_sentences
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.tasks import cancel_and_wait, run_until_first, running
 from hermes.schedules.due_and_missed import (
+    DAY_S,
     GRACE_S,
     backlog,
     following,
@@ -37,7 +38,6 @@ POLL_INTERVAL_S = 2.0
 """Seconds between checks for changes by other processes."""
 
 _SLEPT_AFTER_S = 60.0  # between two steps; then the machine must have slept
-_DAY_S = 86_400.0
 _RAN = ("running", "done", "failed")
 _LOOKING = "checking schedules"
 _MAX_REPEATED_INSTANTS = 1000  # after the clock was set back
@@ -74,7 +74,7 @@ class ScheduleLoop:
     async def run(self, stop: asyncio.Event) -> None:
         """Runs until `stop` is set. Jobs that run then are stopped, and their runs say so."""
         try:
-            with on_watch(self._app.home):
+            with scheduler_lock(self._app.home):
                 while not stop.is_set():
                     pause = await self._looked_after()
                     with contextlib.suppress(TimeoutError):
@@ -132,7 +132,7 @@ class ScheduleLoop:
         """Deletes old instants. Plans jobs that have no plan, for example after damage of the database, or whose plan was
         made by a clock that was ahead."""
         store, now = self._book.store, self._app.clock.now()
-        store.forget(now - self._app.settings.schedules.keep_days * _DAY_S)
+        store.forget(now - self._app.settings.schedules.keep_days * DAY_S)
         planned: dict[str, list[Instant]] = {}
         for one in store.planned():
             planned.setdefault(one.job, []).append(one)
@@ -379,7 +379,7 @@ class ScheduleLoop:
 
 
 @contextlib.contextmanager
-def on_watch(home: Home) -> Iterator[None]:
+def scheduler_lock(home: Home) -> Iterator[None]:
     """Marks this process as a scheduler: holds a shared lock on a file, which the system releases when the process ends,
     however it ends.
     """
@@ -395,14 +395,14 @@ def on_watch(home: Home) -> Iterator[None]:
         yield
 
 
-class Lookout:
+class SchedulerCheck:
     """Looks for a process that runs due jobs. Only one look at a time, as two would take each other for a scheduler."""
 
     def __init__(self, home: Home) -> None:
         self._file = _path(home)
         self._looking = threading.Lock()
 
-    def is_watched(self) -> bool:
+    def is_running(self) -> bool:
         """Whether there is one now."""
         with self._looking:
             try:

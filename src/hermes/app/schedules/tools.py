@@ -154,11 +154,9 @@ class ScheduleTools:
     def _line(self, job: Job) -> str:
         planned = next(iter(self._book.store.planned(job.id)), None)
         last = next(iter(self._book.store.history(job.id, limit=1)), None)
-        state = (
-            f"paused ({job.paused})"
-            if job.paused
-            else (_local(job, planned) if planned else "ended")
-        )
+        state = _local(job, planned) if planned else "ended"
+        if job.paused:
+            state = f"paused ({job.paused})"
         ended = f"; last: {last.state} {last.reason}".rstrip() if last else ""
         return f"{job.id} {job.name}: {job.schedule}; next: {state}{ended}"
 

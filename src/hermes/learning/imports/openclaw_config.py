@@ -170,7 +170,9 @@ class _ConfigReader:
         """A secret's text: itself, or what the variable that it names holds."""
         given = text(value)
         reference = _REFERENCE.fullmatch(given)
-        return self._environment.get(reference[1], "") if reference else given
+        if reference:
+            return self._environment.get(reference[1], "")
+        return given
 
 
 def _environment(home: Path, config: Object) -> Iterator[tuple[str, str]]:

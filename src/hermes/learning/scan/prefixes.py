@@ -109,7 +109,9 @@ def anchored(source: str) -> tuple[_Anchored, ...]:
         if starts is None:
             return ()
         made.append(_Anchored(_shortest(starts.all()), starts.at_start, _anchors(one)))
-    return tuple(made) if any(one.anchors for one in made) else ()
+    if any(one.anchors for one in made):
+        return tuple(made)
+    return ()
 
 
 def _anchors(source: str) -> tuple[_Anchor, ...]:

@@ -96,7 +96,9 @@ def checked(reply: str, path: str, old: str) -> str:
     if _suffix(path) != ".py":
         return text
     new_names, old_names = _names(text), _names(old)
-    return text if new_names is not None and (old_names or set()) <= new_names else ""
+    if new_names is not None and (old_names or set()) <= new_names:
+        return text
+    return ""
 
 
 def _names(text: str) -> set[str] | None:

@@ -116,4 +116,6 @@ def prompt(exchanges: list[RequestExchange]) -> Completion:
 
 def parsed(reply: str) -> RequestKind:
     """What the model decided. A reply that is neither counts as talk, because nobody is hurt by an answer."""
-    return "work" if reply.strip().lower().startswith("w") else "talk"
+    if reply.strip().lower().startswith("w"):
+        return "work"
+    return "talk"

@@ -85,7 +85,9 @@ class FolderView(msgspec.Struct, frozen=True, kw_only=True):
             pure = PurePosixPath(path.lower())
             if wanted in {path.lower(), pure.name, pure.stem}:
                 return path
-        return name if self.known and Path(self.root, name).is_file() else ""
+        if self.known and Path(self.root, name).is_file():
+            return name
+        return ""
 
     def nearest(self, name: str) -> str:
         """A file whose name is nearly that; empty when there is none."""

@@ -91,7 +91,7 @@ def talk(
     window: int = WINDOW_CHARACTERS,
 ) -> tuple[ChatTurn, ...]:
     """A plain chat: who Hermes is and which day it is, then what was said."""
-    return (*talk_prefix(now.date()), *_said(exchanges, now, window))
+    return (*talk_prefix(now.date()), *_chat_turns(exchanges, now, window))
 
 
 def instructed(
@@ -103,10 +103,13 @@ def instructed(
 ) -> tuple[ChatTurn, ...]:
     """A request of another part of Hermes, with instructions of its own, such as a title for a session."""
     text = trim("\n\n".join(part for part in system if part), window // 3)
-    return (ChatTurn("system", text or TALK_SYSTEM), *_said(exchanges, now, window))
+    return (
+        ChatTurn("system", text or TALK_SYSTEM),
+        *_chat_turns(exchanges, now, window),
+    )
 
 
-def _said(
+def _chat_turns(
     exchanges: list[RequestExchange], now: dt.datetime, window: int
 ) -> list[ChatTurn]:
     *earlier, current = exchanges

@@ -206,7 +206,9 @@ class OfferedTools:
 
     def _any_case(self) -> dict[str, Any]:
         """Small models do not copy capitals: searching ignores case, where the tool can."""
-        return {"any_case": True} if "any_case" in self._tools["find"].fields else {}
+        if "any_case" in self._tools["find"].fields:
+            return {"any_case": True}
+        return {}
 
     def _item(self, text: str) -> Any:
         """An item as the list's tool wants it: a string, or an object with a text and perhaps a status and an id."""

@@ -365,7 +365,9 @@ def _begun(line: str) -> Action | None:
         )
     if word == "replace":
         path, colon, _ = rest.partition(": ")
-        return Action(verb="replace", path=path, old="x") if colon else None
+        if colon:
+            return Action(verb="replace", path=path, old="x")
+        return None
     return msgspec.convert({"verb": word}, Action)
 
 

@@ -123,7 +123,8 @@ class AccountStore:
             free = (one for one in numbers if one not in accounts)
             own_id = old.id if old else next(free)
             last = max((one.priority for one in of_service), default=0)
-            priority = old.priority if old else (last + 1 if of_service else 0)
+            following = last + 1 if of_service else 0
+            priority = old.priority if old else following
             added = msgspec.structs.replace(account, id=own_id, priority=priority)
             accounts[own_id] = added
 

@@ -99,11 +99,11 @@ def tokens_in(
             t.later("The answer of the identity provider has no access token.")
         )
     refresh = document.get("refresh_token")
+    if not isinstance(refresh, str) or not refresh:
+        refresh = old.refresh if old else ""
     return Tokens(
         access=access,
-        refresh=refresh
-        if isinstance(refresh, str) and refresh
-        else (old.refresh if old else ""),
+        refresh=refresh,
         expires_at=now + _life_s(document, access),
         received_at=now,
     )

@@ -43,7 +43,9 @@ def server_health(database: PostgresDatabase, clock: Clock) -> ServerHealth:
     latency, skew = _measured(database, clock)
     notify_lag = database.notice_lag()
     replication = f"{standbys} standbys, {standby_lag:.1f} s behind" if standbys else ""
-    encryption = "local socket" if is_local else "TLS" if tls else "none"
+    encryption = "TLS" if tls else "none"
+    if is_local:
+        encryption = "local socket"
     details = (
         ("version", str(version)),
         ("schema", str(schema)),

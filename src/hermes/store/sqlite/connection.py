@@ -33,7 +33,7 @@ def connect(
     if read_only:
         return _connect_to_read(path, busy_timeout)
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    connection.set_busy_handler(patience(path, busy_timeout))
+    connection.set_busy_handler(busy_handler(path, busy_timeout))
     keep_wal(connection)
     if not change:
         return connection
@@ -60,7 +60,7 @@ def _connect_to_read(path: Path, busy_timeout: float) -> apsw.Connection:
     """Opens a connection that writes nothing, where nothing can be written."""
     if has_wal(path):
         connection = apsw.Connection(f"{path.absolute().as_uri()}?mode=ro", flags=_READ)
-        connection.set_busy_handler(patience(path, busy_timeout))
+        connection.set_busy_handler(busy_handler(path, busy_timeout))
         return connection
     return glance(path)
 
@@ -82,7 +82,7 @@ def has_wal(path: Path) -> bool:
         return False
 
 
-def patience(path: Path, timeout: float) -> Callable[[int], bool]:
+def busy_handler(path: Path, timeout: float) -> Callable[[int], bool]:
     """Returns a busy handler that polls at random intervals, shorter the longer it has waited.
 
     So no writer starves among many. Intervals get long when a process never releases the lock.

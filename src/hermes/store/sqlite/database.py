@@ -28,12 +28,12 @@ from hermes.store.shared_text import keep_frame
 from hermes.store.sql import SqlConnection
 from hermes.store.sqlite.checkpoints import Checkpoints
 from hermes.store.sqlite.connection import (
+    busy_handler,
     connect,
     in_our_words,
     keep_wal,
     log,
     only_the_index,
-    patience,
     suspect,
     translated,
 )
@@ -101,7 +101,7 @@ class Database:
             None  # many write at once: the thread commits together what they submit
         )
         self._busy_timeout = busy_timeout
-        self._patience = patience(path, busy_timeout)
+        self._busy_handler = busy_handler(path, busy_timeout)
         with in_our_words(self._shown):
             self._writer = connect(path, busy_timeout=busy_timeout, read_only=read_only)
             self._reader = connect(path, busy_timeout=busy_timeout, read_only=read_only)
@@ -300,7 +300,7 @@ class Database:
             future.set_exception(error)
         finally:
             if not self._closed:
-                self._writer.set_busy_handler(self._patience)
+                self._writer.set_busy_handler(self._busy_handler)
             self._writing.release()
             self._wake()
         if time.perf_counter() - began > _SLOW_WRITE_S:

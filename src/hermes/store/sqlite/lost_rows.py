@@ -74,4 +74,6 @@ def known_heads(path: Path) -> dict[str, SessionHead]:
     except (apsw.Error, UnicodeDecodeError, TypeError, ValueError):
         pass  # keep what was read so far
     # A list with more rows than were ever written is itself damaged.
-    return heads if sum(head.seq for head in heads.values()) <= written else {}
+    if sum(head.seq for head in heads.values()) <= written:
+        return heads
+    return {}

@@ -104,7 +104,9 @@ def _salts(wal: Content) -> bytes:
         if len(wal) >= _HEADER
         else False
     )
-    return wal[16:24] if sound else wal[_HEADER + 8 : _HEADER + 16]
+    if sound:
+        return wal[16:24]
+    return wal[_HEADER + 8 : _HEADER + 16]
 
 
 def _order(wal: Content) -> str:

@@ -178,7 +178,9 @@ def _parser() -> Parser:
             choices = (
                 ("ask", "auto-edit", "plan", "full") if long == "--approvals" else None
             )
-            default = None if long == "--prompt" else "ask" if choices else ""
+            default: str | None = "ask" if choices else ""
+            if long == "--prompt":
+                default = None
             parser.add_argument(
                 *names, metavar=value, help=summary, default=default, choices=choices
             )

@@ -165,7 +165,9 @@ def run_command(command: Command, parser: Parser, words: list[str]) -> int:
     speech = in_language(None) if as_json else nullcontext()
     with speech, CommandContext(ShellSurface(quiet=as_json)) as context:
         result = call(command, context, arguments)
-        return result if isinstance(result, int) else show(result, as_json=as_json)
+        if isinstance(result, int):
+            return result
+        return show(result, as_json=as_json)
 
 
 def call(

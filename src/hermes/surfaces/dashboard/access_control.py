@@ -222,7 +222,9 @@ def secured(headers: ResponseHeaders, *, secure: bool) -> ResponseHeaders:
 
 def offered_subprotocol(socket: WebSocket) -> str | None:
     """The subprotocol to accept a WebSocket with: ours, where it was offered beside a ticket."""
-    return SUBPROTOCOL if SUBPROTOCOL in socket.scope.get("subprotocols", ()) else None
+    if SUBPROTOCOL in socket.scope.get("subprotocols", ()):
+        return SUBPROTOCOL
+    return None
 
 
 def _require_own_page(headers: RequestHeaders, *, is_socket: bool) -> None:

@@ -14,6 +14,7 @@ import msgspec
 from hermes.app import build
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
+from hermes.commands.formats import DAY_S
 from hermes.commands.views import TextResult, message
 from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
@@ -38,7 +39,6 @@ examples:
   hermes dashboard --print-token --scope observe --scope chat
 """)
 _LINK_TOKEN_LIFETIME_S = 60.0
-_DAY_S = 24 * 3600.0
 _TOKEN_DAYS = 30.0
 _MAX_TOKEN_DAYS = 3650
 _LINK_REQUEST_TIMEOUT_S = 10.0
@@ -123,7 +123,7 @@ def _token(keys: Keyring, wanted: tuple[str, ...], days: float, channel: str) ->
         )
     if not 0 < days <= _MAX_TOKEN_DAYS:
         raise UsageError(t("A token is valid for more than 0 and at most 3650 days."))
-    return keys.mint("token", scopes, seconds=days * _DAY_S, channel=channel)
+    return keys.mint("token", scopes, seconds=days * DAY_S, channel=channel)
 
 
 def _ask_for_link(running: RunningDashboard, token: str, cert: str) -> str:

@@ -195,7 +195,9 @@ class OneTimeCodes(Generic[T]):
     def redeem(self, code: str) -> T | None:
         """The value of a code, the first time and while it lasts."""
         expires, epoch, value = self._unused.pop(_digest(code), (0.0, "", None))
-        return value if expires > self._clock() and epoch == self._epoch() else None
+        if expires > self._clock() and epoch == self._epoch():
+            return value
+        return None
 
 
 def dashboard_folder(home: Home) -> Path:

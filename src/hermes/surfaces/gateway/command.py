@@ -72,7 +72,9 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
         if status is None or (self.health, status.state) != ("running", "running"):
             return 1
         parts = status.parts
-        return 0 if parts and all(one.state == "connected" for one in parts) else 1
+        if parts and all(one.state == "connected" for one in parts):
+            return 0
+        return 1
 
     def view(self, now: float) -> Iterable[Block]:
         status = self.status

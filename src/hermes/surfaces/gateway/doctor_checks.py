@@ -44,7 +44,9 @@ def findings(home: Home, environ: Mapping[str, str]) -> list[GatewayFinding]:
     except HermesError:
         return []
     found = [*_incomplete(settings, secrets, names), *_platforms(secrets, names)]
-    return [*found, *_people(settings), *_service(home)] if names else found
+    if names:
+        return [*found, *_people(settings), *_service(home)]
+    return found
 
 
 def _incomplete(

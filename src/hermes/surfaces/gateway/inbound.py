@@ -14,7 +14,7 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.attachments import received_file
 from hermes.app.people_access import PeopleAccess, Role
-from hermes.app.speech import SpeechQueue, heard
+from hermes.app.speech import SpeechQueue, transcribed_line
 from hermes.core.accepted_plan import needs_trust
 from hermes.core.answers import approval_hash
 from hermes.errors import AnswerRefused, HermesError, SessionNotFound, for_reader
@@ -331,7 +331,7 @@ class InboundMessages:
     async def _listen(self, inbound: Inbound, path: Path, kind: str) -> str:
         """A recording as a line of the message. If it can't be understood, the sender is told too."""
         deps = self._deliveries.speech()
-        line, problem = await self._speech.run(heard, deps, path, kind)
+        line, problem = await self._speech.run(transcribed_line, deps, path, kind)
         if problem and not self._is_whole(inbound):
             await self._send(inbound, problem)
         return line

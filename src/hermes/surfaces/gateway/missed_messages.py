@@ -16,6 +16,9 @@ _MAX_AGE_S = 24 * 3600.0
 """Older messages are not answered."""
 _MAX_CHATS = 50
 
+MAX_MISSED_MESSAGES = 100
+"""How many missed messages of one chat are read after an absence."""
+
 
 class Absence(NamedTuple):
     """The time since which, and the chats in which, messages may have been missed."""
@@ -39,8 +42,8 @@ class PlatformMemory:
     def absence(self) -> Absence:
         """What to read after a connect, for platforms that don't resend missed messages."""
         ledger, now = self._app.store.chats, self._app.clock.now()
-        heard = ledger.heard(self._platform)
-        if not heard:
+        last_received = ledger.last_received(self._platform)
+        if not last_received:
             return Absence(now, ())
         chats: dict[tuple[str, str], Chat] = {}
         for binding in ledger.recent(_MAX_CHATS):
@@ -51,7 +54,7 @@ class PlatformMemory:
                     (chat.id, ""), msgspec.structs.replace(chat, thread="")
                 )
         return Absence(
-            max(heard - _OVERLAP_S, now - _MAX_AGE_S),
+            max(last_received - _OVERLAP_S, now - _MAX_AGE_S),
             tuple(chats.values())[:_MAX_CHATS],
         )
 

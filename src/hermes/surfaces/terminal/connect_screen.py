@@ -208,7 +208,7 @@ class ConnectScreen:
             text = MenuText(
                 title=t.marked(_PASTE), intro=t.marked(_PASTE_INTRO), problem=problem
             )
-            pasted = self._menus.read_line(text, secret=True, remark=_whose)
+            pasted = self._menus.read_line(text, secret=True, remark=_key_comment)
             if pasted is None:
                 return None
             found = recognise(pasted)
@@ -492,7 +492,9 @@ class ConnectScreen:
         with advice_for(connection):
             await try_model(connection, self._home)
         facts = await small_context(connection, self._home)
-        return () if facts is None else (facts.warning(), facts.advice())
+        if facts is None:
+            return ()
+        return (facts.warning(), facts.advice())
 
     def _keeps(self, name: str, problem: str) -> bool:
         text = MenuText(title=t("{name} did not answer", name=name), problem=problem)
@@ -534,10 +536,12 @@ class ConnectScreen:
 
 def _done(future: "Future[_Found]") -> _Found | None:
     """The result of a search that is over; None while it runs, or if it failed."""
-    return future.result() if future.done() and future.exception() is None else None
+    if future.done() and future.exception() is None:
+        return future.result()
+    return None
 
 
-def _whose(pasted: str) -> str:
+def _key_comment(pasted: str) -> str:
     """Comments on a key while it is being pasted."""
     if not pasted:
         return ""

@@ -126,7 +126,9 @@ class QuestionMenu:
     @property
     def rule(self) -> str:
         """What a rule would cover; empty for only the same call."""
-        return str(self.request.get("scope") or "") if self._is_memorable else ""
+        if self._is_memorable:
+            return str(self.request.get("scope") or "")
+        return ""
 
     @property
     def _is_memorable(self) -> bool:
@@ -200,7 +202,9 @@ class QuestionMenu:
         if self.step == "reason":
             return ()
         if not self.is_approval:
-            return (t("Start the work?"),) if self.request.get("plan") else ()
+            if self.request.get("plan"):
+                return (t("Start the work?"),)
+            return ()
         if self.offers_rule:
             times = self.request["similar"]
             return (

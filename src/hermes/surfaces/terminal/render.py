@@ -252,7 +252,9 @@ def _widths(cells: list[list[str]], table: TableBlock, screen: TextScreen) -> li
 
 def _aligned(cell: str, size: int, column: Column) -> str:
     text = cut(cell, size)
-    return " " * (size - width(text)) + text if column.right else pad(text, size)
+    if column.right:
+        return " " * (size - width(text)) + text
+    return pad(text, size)
 
 
 def _stacked(table: TableBlock, screen: TextScreen) -> Iterator[str]:

@@ -75,7 +75,9 @@ def one_line(text: str) -> str:
 
 def width(text: str) -> int:
     """Returns the number of cells that `text` takes."""
-    return len(text) if text.isascii() else sum(map(cells, text))
+    if text.isascii():
+        return len(text)
+    return sum(map(cells, text))
 
 
 def cut(text: str, columns: int) -> str:
@@ -152,4 +154,6 @@ def _break(line: str, start: int, end: int) -> int:
     if cells(line[end]) == 2:
         return end
     space = line.rfind(" ", start + 1, end + 1)
-    return end if space < 0 or line[start:space].isspace() else space
+    if space < 0 or line[start:space].isspace():
+        return end
+    return space

@@ -152,13 +152,17 @@ def reason_lines(reason: str, columns: int) -> list[str]:
 def outcome(text: str) -> str:
     """Returns how a command ended, such as `exit code 2`; empty if it did not run."""
     found = _NOTES.findall(text)
-    return found[-1].partition(";")[0] if found else ""
+    if found:
+        return found[-1].partition(";")[0]
+    return ""
 
 
 def printed(text: str) -> str:
     """Returns a command's output, without the notes in its result."""
     ends = list(_NOTES.finditer(text))
-    return text[: ends[-1].start()] if ends else text
+    if ends:
+        return text[: ends[-1].start()]
+    return text
 
 
 def last_lines(output: str, most: int) -> list[str]:
@@ -206,4 +210,6 @@ def label_of(name: str, arguments: str) -> str:
 def _shown(value: object) -> str:
     if isinstance(value, str):
         return value.partition("\n")[0] + (" …" if "\n" in value else "")
-    return "" if value is None else msgspec.json.encode(value).decode()
+    if value is None:
+        return ""
+    return msgspec.json.encode(value).decode()

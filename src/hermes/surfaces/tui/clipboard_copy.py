@@ -34,7 +34,9 @@ def osc_52(text: str, environ: Mapping[str, str]) -> str:
 def code_of(answer: str) -> str:
     """The last block of code in an answer; empty if it has none."""
     blocks = _CODE.findall(answer)
-    return blocks[-1][1].rstrip("\n") if blocks else ""
+    if blocks:
+        return blocks[-1][1].rstrip("\n")
+    return ""
 
 
 async def copy_with_program(text: str, environ: Mapping[str, str]) -> str:

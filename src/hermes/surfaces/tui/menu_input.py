@@ -46,7 +46,9 @@ class MenuInput:
     @property
     def prompt(self) -> str:
         """What stands before the words that are typed; empty for the usual prompt."""
-        return self.menu.prompt if self.menu is not None and self.types else ""
+        if self.menu is not None and self.types:
+            return self.menu.prompt
+        return ""
 
     def show(self, menu: QuestionMenu | None) -> None:
         """Shows a menu, or none."""

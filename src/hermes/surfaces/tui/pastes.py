@@ -103,7 +103,9 @@ def _pictures(text: str) -> tuple[Image, ...]:
 
 
 def _path(word: str) -> str:
-    return unquote(urlparse(word).path) if word.startswith("file://") else word
+    if word.startswith("file://"):
+        return unquote(urlparse(word).path)
+    return word
 
 
 async def clipboard_image(folder: Path) -> Image | None:

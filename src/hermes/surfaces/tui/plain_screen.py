@@ -208,7 +208,9 @@ class PlainScreen:
             line = line._replace(
                 text=line.text[:-1] + "\n" + (more.text if more else "")
             )
-        return None if line is None else TypedInput(line.text, at=line.at)
+        if line is None:
+            return None
+        return TypedInput(line.text, at=line.at)
 
     def leave(self) -> None:
         self._lines.end()

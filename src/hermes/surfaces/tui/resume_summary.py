@@ -101,4 +101,6 @@ def _split_at_last_end(rows: Sequence[Row]) -> tuple[Sequence[Row], Sequence[Row
     wants = any(
         isinstance(row.event, TurnStarted | UserMessage) for row in rows[start:]
     )
-    return (rows[:start], rows[start:]) if wants else (rows, ())
+    if wants:
+        return (rows[:start], rows[start:])
+    return (rows, ())

@@ -111,7 +111,9 @@ def narrowed(command: Command, words: str) -> tuple[Command, str]:
     if command.slash not in _TOPIC_COMMANDS or topic is None or not action:
         return command, words
     found = find_command(topic, action)
-    return (found, "".join(action[1:])) if found is not None else (command, words)
+    if found is not None:
+        return (found, "".join(action[1:]))
+    return (command, words)
 
 
 def find_skill(name: str, skills: Sequence[str]) -> str:
@@ -123,7 +125,9 @@ def find_skill(name: str, skills: Sequence[str]) -> str:
     }:
         return name
     begun = [skill for skill in skills if name and skill.startswith(name)]
-    return begun[0] if len(begun) == 1 and find_slash(name) is None else ""
+    if len(begun) == 1 and find_slash(name) is None:
+        return begun[0]
+    return ""
 
 
 def help_lines(

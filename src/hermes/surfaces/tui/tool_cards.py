@@ -92,7 +92,9 @@ class ToolCards:
     def label_among(self, call_id: str) -> str:
         """The label of a call, if others are open too, so that a remark about it must say which it means."""
         card = self._open.get(call_id)
-        return card.label if card is not None and len(self._open) > 1 else ""
+        if card is not None and len(self._open) > 1:
+            return card.label
+        return ""
 
     def on_event(self, event: Mapping[str, Any]) -> None:
         """Updates the cards from an event."""

@@ -160,4 +160,6 @@ def bearer_token(headers: RequestHeaders) -> str | None:
     if not values:
         return None
     kind, _, token = values[0].partition(" ")
-    return token.strip() if kind.lower() == "bearer" and len(values) == 1 else ""
+    if kind.lower() == "bearer" and len(values) == 1:
+        return token.strip()
+    return ""

@@ -72,7 +72,9 @@ def _notes(scanned: list[int], recognised: int, ocr: PageOcr) -> tuple[str, ...]
 
 def _real_title(title: str) -> str:
     """The title, unless a program put a placeholder there."""
-    return "" if title.lower() in ("", "untitled", "(anonymous)") else title[:200]
+    if title.lower() in ("", "untitled", "(anonymous)"):
+        return ""
+    return title[:200]
 
 
 def _has_picture(page: Any) -> bool:

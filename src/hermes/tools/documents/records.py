@@ -117,7 +117,9 @@ def _output(output: dict[str, Any]) -> str:
 
 
 def _joined(source: Any) -> str:
-    return "".join(map(str, source)) if isinstance(source, list) else str(source or "")
+    if isinstance(source, list):
+        return "".join(map(str, source))
+    return str(source or "")
 
 
 def read_archive(file: IO[bytes]) -> Document:

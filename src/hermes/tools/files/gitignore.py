@@ -37,13 +37,10 @@ class Ignore(msgspec.Struct, frozen=True):
     def entering(self, folder: Path, relative: str) -> "Ignore":
         """With the rules of `folder`, whose path below the top is `relative`."""
         rules = _read(folder / ".gitignore")
-        return (
-            Ignore(
-                (*self.layers, Layer(rules, cut=len(relative) + 1 if relative else 0))
-            )
-            if rules
-            else self
-        )
+        if not rules:
+            return self
+        cut = len(relative) + 1 if relative else 0
+        return Ignore((*self.layers, Layer(rules, cut=cut)))
 
     def hides(self, relative: str, name: str, *, is_folder: bool) -> bool:
         """Whether an entry is ignored: the last rule that fits decides."""

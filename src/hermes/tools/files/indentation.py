@@ -60,7 +60,9 @@ def reindent(written: Sequence[str], actual: Sequence[str]) -> Indent | None:
             return None
     known = sorted(pairs.items(), key=lambda pair: len(pair[0]), reverse=True)
     unit = _unit(known)
-    return Indent(tuple(known), unit) if known and _is_consistent(known, unit) else None
+    if known and _is_consistent(known, unit):
+        return Indent(tuple(known), unit)
+    return None
 
 
 def _unit(known: Sequence[tuple[str, str]]) -> tuple[str, str]:

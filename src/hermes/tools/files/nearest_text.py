@@ -64,4 +64,6 @@ def _alike(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
     if inside:
         return max(0, inside[0] - index)
     close = get_close_matches(longest, bare, 1, 0.6)
-    return max(0, bare.index(close[0]) - index) if close else None
+    if close:
+        return max(0, bare.index(close[0]) - index)
+    return None

@@ -192,8 +192,12 @@ def _insertion(file: _File, hunk: Hunk) -> list[_Fit]:
             _Fit(line + 1, 0) for line in _after_headings(file.lines, hunk.headings)
         ]
     if hunk.line is not None:
-        return [_Fit(hunk.line, 0)] if hunk.line <= len(file.lines) else []
-    return [_Fit(len(file.lines), 0)] if hunk.at_end or not file.lines else []
+        if hunk.line <= len(file.lines):
+            return [_Fit(hunk.line, 0)]
+        return []
+    if hunk.at_end or not file.lines:
+        return [_Fit(len(file.lines), 0)]
+    return []
 
 
 def _windows(

@@ -332,4 +332,6 @@ def _named(line: str) -> str:
 def _only_renamed(renamed: dict[str, str]) -> list[FilePatch]:
     """A file that got another name and no other change."""
     old, new = renamed.pop("rename from ", ""), renamed.pop("rename to ", "")
-    return [FilePatch(kind="update", path=old, new_path=new)] if old and new else []
+    if old and new:
+        return [FilePatch(kind="update", path=old, new_path=new)]
+    return []

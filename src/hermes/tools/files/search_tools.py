@@ -115,15 +115,15 @@ class SearchTools:
         query = Query(compiled, top, glob, ignore_case)
 
         def look(halt: "Halt") -> ToolResult:
-            withheld = Withheld(self._guard, top)
+            excluded = SearchExclusions(self._guard, top)
             files = searched_files(query, halt, self._ripgrep) if top.is_dir() else []
-            note = withheld.note(files) if top.is_dir() else ""
+            note = excluded.note(files) if top.is_dir() else ""
             found_here = find_matches(query, halt, self._ripgrep)
             with contextlib.closing(found_here) as matches:
                 open_ones = (
                     match
                     for match in matches
-                    if not (top.is_dir() and withheld.holds(match.relative))
+                    if not (top.is_dir() and excluded.holds(match.relative))
                 )
                 found = gathered(open_ones, query.pattern)
             text = "\n".join(
@@ -168,7 +168,7 @@ async def _stoppable(look: "Callable[[Halt], Result]") -> Result:
         halt.stop()
 
 
-class Withheld:
+class SearchExclusions:
     """Checks paths below `top`. Each name and each folder is checked once, because files are many and those few."""
 
     def __init__(self, guard: Guard, top: Path) -> None:

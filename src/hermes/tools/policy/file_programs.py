@@ -181,7 +181,9 @@ def _sed_script(script: str, call: ProgramCall, *, in_place: bool) -> list[Effec
         return [EFFECTS["runs"]]
     output = r"(?:(?:^|[;}\n]|[gpI0-9/])\s*w\s+|(?:^|[;}\n])\s*w(?=/))(\S+)\s*$"
     target = re.search(output, script)
-    return [write_files([Word(target[1])], call.context)] if target else []
+    if target:
+        return [write_files([Word(target[1])], call.context)]
+    return []
 
 
 def _runs_program(command: str) -> bool:

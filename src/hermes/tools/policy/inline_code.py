@@ -209,7 +209,9 @@ def _path_in(text: str) -> Path | None:
     """The path that a text may be; some languages say in front of it whether they read or write."""
     if not 2 < len(text) < 300 or re.search(r"\s", text):
         return None
-    return Path(text.lstrip("<>+")) if re.search(r"[/.]", text) else None
+    if re.search(r"[/.]", text):
+        return Path(text.lstrip("<>+"))
+    return None
 
 
 def judge_sql(text: str) -> Effect:

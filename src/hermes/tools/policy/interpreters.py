@@ -179,7 +179,9 @@ def _code_at(call: ProgramCall, place: int) -> Word | None:
     bundle = r"-[a-zA-Z0-9.]*?[eE](.*)" if call.program.in_place else r"(?!)"
     glued = re.fullmatch(bundle, word.text, re.DOTALL)
     if glued:
-        return Word(glued[1], word.known) if glued[1] else following
+        if glued[1]:
+            return Word(glued[1], word.known)
+        return following
     if word.text[:2] in options and not word.text.startswith("--"):
         return Word(word.text[2:], word.known)
     return None

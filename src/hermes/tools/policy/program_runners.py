@@ -127,7 +127,9 @@ def _split_text(
 
 
 def _judged_text(call: ProgramCall, text: Word) -> list[Effect]:
-    return call.judge.judge_text(text.text) if text.known else [_NOT_KNOWN]
+    if text.known:
+        return call.judge.judge_text(text.text)
+    return [_NOT_KNOWN]
 
 
 def _own_effects(call: ProgramCall, own: tuple[Word, ...]) -> list[Effect]:
@@ -155,7 +157,9 @@ def judge_shell(call: ProgramCall) -> list[Effect]:
     """A shell: the command of `-c`, a script, or its input."""
     text = command_of_shell(call.words)
     if text is not None:
-        return call.judge.judge_text(text.text) if text.known else [_ONLY_WHEN_RUN]
+        if text.known:
+            return call.judge.judge_text(text.text)
+        return [_ONLY_WHEN_RUN]
     files = call.operands
     reads_input = "-s" in call.texts
     if files and files[0].text not in ("-", "/dev/stdin") and not reads_input:

@@ -212,7 +212,9 @@ class RuleFile:
             )
         except SettingsError:
             return RuleBook()
-        return RuleBook() if problem else RuleBook(forbid=book.forbid, ask=book.ask)
+        if problem:
+            return RuleBook()
+        return RuleBook(forbid=book.forbid, ask=book.ask)
 
     def _shared_file(self) -> SettingProblem | None:
         """The problem that other users can write the file: then its rules may not be the user's."""

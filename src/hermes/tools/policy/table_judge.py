@@ -226,7 +226,9 @@ def _output(before: Word, word: Word, entry: Program) -> Word | None:
         target = Word(value)
     elif before.text in outputs:
         target = word
-    return target if target is not None and not target.text.startswith("-") else None
+    if target is not None and not target.text.startswith("-"):
+        return target
+    return None
 
 
 def judge_path(call: ProgramCall) -> list[Effect]:
@@ -358,7 +360,9 @@ def install_command(texts: Sequence[str]) -> tuple[str, ...]:
             options = [text for text in rest if text.startswith("-")]
             names = [text for text in rest if not text.startswith("-")]
             if names and _HARMLESS_OPTIONS.issuperset(options):
-                return (*verb, *options) if _are_packages(names, form) else ()
+                if _are_packages(names, form):
+                    return (*verb, *options)
+                return ()
     return ()
 
 

@@ -45,7 +45,9 @@ class ToolCallRequest(msgspec.Struct, frozen=True):
     def effect(self) -> Effect:
         """What this call does, which may be less than other calls of the tool do."""
         effect_of = getattr(self.tool, "effect_of", None)
-        return effect_of(self.arguments) if callable(effect_of) else self.tool.effect
+        if callable(effect_of):
+            return effect_of(self.arguments)
+        return self.tool.effect
 
     @property
     def summary(self) -> str:

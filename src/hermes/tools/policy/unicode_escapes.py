@@ -26,7 +26,9 @@ def escape(text: str) -> bytes:
 def unescape(source: bytes) -> str:
     """The original of an escaped text, or of a part of it."""
     text = source.decode()
-    return text if text.isascii() else re.sub(_ESCAPED, _unescape_one, text)
+    if text.isascii():
+        return text
+    return re.sub(_ESCAPED, _unescape_one, text)
 
 
 def _escape_one(match: re.Match[str]) -> str:

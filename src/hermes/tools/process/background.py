@@ -25,7 +25,7 @@ from hermes.tools.process.progress import whole_characters
 from hermes.tools.process.session_commands import RunningCommand, SessionCommands
 from hermes.tools.tool import tool
 
-_STOP_GRACE_S = 0.5
+STOP_GRACE_S = 0.5
 _MAX_PROCESSES = 16
 _MAX_UNSEEN_BYTES = 20_000
 """Of more output between two polls, only the latest is shown. All of it goes to a file."""
@@ -59,7 +59,7 @@ class BackgroundCommand:
             self.code = await job.wait(None, self._collect)
         finally:
             try:
-                await job.stop(_STOP_GRACE_S)
+                await job.stop(STOP_GRACE_S)
                 job.drain(self._collect)
             finally:
                 self.notes = commands.finish(self.running)

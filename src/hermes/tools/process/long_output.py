@@ -180,4 +180,6 @@ def _until_line_end(data: bytes) -> bytes:
 
 def _from_line_start(data: bytes) -> bytes:
     start = data.find(b"\n")
-    return data[start + 1 :] if 0 <= start < len(data) // 2 else data
+    if 0 <= start < len(data) // 2:
+        return data[start + 1 :]
+    return data

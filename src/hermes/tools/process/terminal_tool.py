@@ -17,7 +17,7 @@ from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.events import Reach
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings.load import find_home
-from hermes.tools.process.background import Processes
+from hermes.tools.process.background import STOP_GRACE_S, Processes
 from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.process.progress import Live
 from hermes.tools.process.session_commands import (
@@ -28,7 +28,6 @@ from hermes.tools.process.session_commands import (
 from hermes.tools.sandbox import Sandbox
 from hermes.tools.tool import tool
 
-_STOP_GRACE_S = 0.5
 _INTERRUPT_GRACE_S = 0.05
 """Shorter, because an interrupt must be done within 200 ms."""
 _WITHOUT_RIGHTS = lazy_pattern(
@@ -126,7 +125,7 @@ class TerminalTool:
         grace, left, notes = _INTERRUPT_GRACE_S, list[str](), list[str]()
         try:
             code = await job.wait(timeout, take)
-            grace = _STOP_GRACE_S
+            grace = STOP_GRACE_S
         finally:
             try:
                 left = await job.stop(grace)

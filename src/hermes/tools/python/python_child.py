@@ -149,7 +149,9 @@ def run(code: str, namespace: dict[str, Any]) -> int:
                     f"{value if isinstance(value, str) else repr(value)}\n"
                 )
     except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else bool(leaving.code)
+        if isinstance(leaving.code, int):
+            return leaving.code
+        return bool(leaving.code)
     except BaseException as error:  # noqa: BLE001 - the boundary of the model's code: whatever it raises is shown
         sys.stdout.flush()
         sys.stderr.write(short_traceback(error))

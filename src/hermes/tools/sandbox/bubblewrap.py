@@ -145,7 +145,11 @@ class Bubblewrap:
         covers = doors if self._calls is None else []
         outside = [path for path in covers if path not in inside]
         gone = [Path("/run"), Path("/tmp")]  # noqa: S108 - others take their place
-        kept = [path for path in _kept(own) if not _within(Path(path), view.hidden)]
+        kept = [
+            path
+            for path in _read_only_paths(own)
+            if not _within(Path(path), view.hidden)
+        ]
         again = [
             path for path in (*view.hidden, *inside) if _within(path, map(Path, kept))
         ]
@@ -272,7 +276,7 @@ def _covered(paths: Iterable[Path]) -> Iterator[str]:
             yield from ("--ro-bind", "/dev/null", str(path))
 
 
-def _kept(own: Iterable[Path]) -> Iterator[str]:
+def _read_only_paths(own: Iterable[Path]) -> Iterator[str]:
     """Yields what must stay read-only in the workspace, including this Hermes if it runs from there.
 
     Links are left alone; behind a link out of the workspace nothing can be written. What does not exist yet is handled

@@ -118,7 +118,9 @@ def _try(sandbox: Sandbox) -> str:
             return os_reason(error)
         output.seek(0)
         words = output.read(300).decode(errors="replace").strip().splitlines()
-        return "" if code == 0 else words[0] if words else f"exit code {code}"
+        if code == 0:
+            return ""
+        return words[0] if words else f"exit code {code}"
 
 
 def _exit_code(started: Started) -> int | None:

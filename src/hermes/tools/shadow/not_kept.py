@@ -104,7 +104,9 @@ class Unseen:
                 return Unkept(place, _UNKNOWN)
             if place in self._roots:
                 break
-        return Unkept(path, _MOVED) if self._changed and self._is_older(path) else None
+        if self._changed and self._is_older(path):
+            return Unkept(path, _MOVED)
+        return None
 
     def notes(self) -> Iterator[Unkept]:
         """Returns ignored files that changed, or may have; undo does not touch them."""

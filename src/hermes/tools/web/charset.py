@@ -91,5 +91,7 @@ def _known(name: str) -> str:
             found = codecs.lookup(spelling).name
         except (LookupError, ValueError):
             continue
-        return _WIDER.get(found, found) if found in _KNOWN.split() else ""
+        if found in _KNOWN.split():
+            return _WIDER.get(found, found)
+        return ""
     return ""

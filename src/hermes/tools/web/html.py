@@ -92,13 +92,11 @@ def tokens(page: str) -> Iterator[Token]:
 
 def _after_comment(page: str, start: int) -> int:
     """Where a comment or declaration ends; an open one takes the rest of the page, as in a browser."""
-    mark = (
-        "-->"
-        if page.startswith("<!--", start)
-        else "]]>"
-        if page.startswith("<![CDATA[", start)
-        else ">"
-    )
+    mark = ">"
+    if page.startswith("<!--", start):
+        mark = "-->"
+    elif page.startswith("<![CDATA[", start):
+        mark = "]]>"
     end = page.find(mark, start + 2)
     return len(page) if end < 0 else end + len(mark)
 

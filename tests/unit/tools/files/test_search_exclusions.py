@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from hermes.tools.files.search_tools import Withheld
+from hermes.tools.files.search_tools import SearchExclusions
 from hermes.tools.sensitive import Guard
 
-WITHHELD = Withheld(Guard(Path("/work/project/home")), Path("/work/project"))
+EXCLUSIONS = SearchExclusions(Guard(Path("/work/project/home")), Path("/work/project"))
 
 
 @pytest.mark.parametrize(
@@ -15,22 +15,22 @@ WITHHELD = Withheld(Guard(Path("/work/project/home")), Path("/work/project"))
     [".env", "a/b/.env.local", "keys/server.pem", ".ssh/config", "home/state.db"],
 )
 def test_what_may_hold_secrets_is_left_out(path: str) -> None:
-    assert WITHHELD.holds(path)
+    assert EXCLUSIONS.holds(path)
 
 
 @pytest.mark.parametrize(
     "path", ["main.py", ".env.example", "src/environment.py", "homes/state.db"]
 )
 def test_the_rest_is_searched(path: str) -> None:
-    assert not WITHHELD.holds(path)
+    assert not EXCLUSIONS.holds(path)
 
 
 def test_what_is_left_out_is_named_up_to_a_few() -> None:
-    assert WITHHELD.note(["main.py"]) == ""
+    assert EXCLUSIONS.note(["main.py"]) == ""
     assert (
-        WITHHELD.note(["b.pem", "a.py", "a.pem"])
+        EXCLUSIONS.note(["b.pem", "a.py", "a.pem"])
         == "[not searched, as they may hold secrets: a.pem, b.pem]"
     )
-    assert WITHHELD.note(f"{n}.pem" for n in range(9)).endswith(
+    assert EXCLUSIONS.note(f"{n}.pem" for n in range(9)).endswith(
         "0.pem, 1.pem, 2.pem, 3.pem, 4.pem and 4 more]"
     )

@@ -283,7 +283,9 @@ def _sse_event(item: FeedItem) -> bytes:
 
 def _last_event(text: str) -> tuple[int, int] | None:
     epoch, _, seq = text.partition("-")
-    return (int(epoch), int(seq)) if epoch.isdecimal() and seq.isdecimal() else None
+    if epoch.isdecimal() and seq.isdecimal():
+        return (int(epoch), int(seq))
+    return None
 
 
 def _hello(pattern: str) -> bytes:

@@ -10,7 +10,7 @@ from msgspec import Meta
 from hermes.app.machines import WaitingWork, waiting_jobs
 from hermes.app.schedules.form import JobForm
 from hermes.app.schedules.jobs import JobBook, JobState, ListedJob, listed
-from hermes.app.schedules.scheduler import Lookout
+from hermes.app.schedules.scheduler import SchedulerCheck
 from hermes.commands.command import Command
 from hermes.commands.jobs import (
     add_job,
@@ -135,7 +135,7 @@ class ScheduleRoutes:
         self._board = dashboard
         self._app = dashboard.app
         self._book = JobBook(dashboard.app)
-        self._lookout = Lookout(dashboard.app.home)
+        self._scheduler = SchedulerCheck(dashboard.app.home)
 
     def endpoints(self) -> list[Endpoint]:
         one = "/api/schedules/{id}"
@@ -165,7 +165,7 @@ class ScheduleRoutes:
         waiting = waiting_jobs(self._app)
         rows = [_row(one, waiting.get(one.job.id)) for one in self._listed()]
         return JobList(
-            rows, self._lookout.is_watched(), self._book.zone, str(self._board.folder)
+            rows, self._scheduler.is_running(), self._book.zone, str(self._board.folder)
         )
 
     def job(self, call: EndpointCall) -> JobView:
@@ -175,7 +175,7 @@ class ScheduleRoutes:
         past = self._book.store.history(found.job.id, limit=call.query.limit)
         row = _row(found, waiting_jobs(self._app).get(found.job.id))
         runs = [_run(one) for one in past]
-        return JobView(row, coming, runs, self._lookout.is_watched())
+        return JobView(row, coming, runs, self._scheduler.is_running())
 
     def preview(self, call: EndpointCall) -> Meaning:
         """Previews a schedule. One that can't be parsed is not an error: the response says how much was understood."""

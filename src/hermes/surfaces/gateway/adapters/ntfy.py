@@ -109,19 +109,23 @@ def build(deps: AdapterDeps) -> "NtfyAdapter":
     """Builds the adapter from the settings."""
     settings = deps.app.settings.gateway.ntfy
     folder = deps.app.home.root / "gateway"
-    heard = int(deps.app.store.chats.heard("ntfy"))
-    place = TopicCursor(folder / "ntfy.json", f"{settings.url}/{settings.topic}", heard)
+    last_received = int(deps.app.store.chats.last_received("ntfy"))
+    place = TopicCursor(
+        folder / "ntfy.json", f"{settings.url}/{settings.topic}", last_received
+    )
     return NtfyAdapter(deps.secrets.get("NTFY_TOKEN") or "", settings, place)
 
 
 class TopicCursor:
-    """Since when messages may be new, kept in a file. `heard` is when one last came, for where there is no file."""
+    """Since when messages may be new, kept in a file. `last_received` is when one last came, for where there is no file."""
 
-    def __init__(self, path: Path, name: str, heard: int = 0) -> None:
+    def __init__(self, path: Path, name: str, last_received: int = 0) -> None:
         self._position = StreamPosition(path)
         self._name = name
         stored = self._position.read(name)
-        self._since = int(stored) if stored.isdecimal() else max(0, heard - _OVERLAP_S)
+        self._since = (
+            int(stored) if stored.isdecimal() else max(0, last_received - _OVERLAP_S)
+        )
 
     @property
     def since(self) -> int:

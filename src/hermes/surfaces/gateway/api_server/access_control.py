@@ -72,7 +72,9 @@ class ApiAccess(AccessControl):
 def _anthropic_key(headers: RequestHeaders) -> str:
     """The key as Anthropic's clients send it."""
     values = headers.get("x-api-key", [])
-    return values[0].strip() if len(values) == 1 else ""
+    if len(values) == 1:
+        return values[0].strip()
+    return ""
 
 
 class OpenAIErrors(ErrorFormat):

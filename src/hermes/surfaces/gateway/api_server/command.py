@@ -10,7 +10,7 @@ import msgspec
 from hermes.app import App, build
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
+from hermes.commands.formats import DAY_S, first_line
 from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
@@ -40,7 +40,6 @@ examples:
 `hermes gateway run` serves the API too, once there is a key.
 """)
 }
-_DAY_S = 86_400.0
 _MAX_KEY_DAYS = 3650
 
 
@@ -84,7 +83,7 @@ def add_key(
                 max_key_days=_MAX_KEY_DAYS,
             )
         )
-    made, text = _keys(context).add(name, _scopes(scope), seconds=days * _DAY_S)
+    made, text = _keys(context).add(name, _scopes(scope), seconds=days * DAY_S)
     scopes = ", ".join(made.scopes)
     shown_once = t(
         "This is the only time that the key is shown. Its scopes: {scopes}.",

@@ -37,7 +37,9 @@ def failure(end: End) -> Refusal | None:
 
 
 def _finish(end: End) -> str:
-    return "length" if end.cut and end.reason == "done" else _FINISH[end.reason]
+    if end.cut and end.reason == "done":
+        return "length"
+    return _FINISH[end.reason]
 
 
 def event(data: Any, name: str = "") -> bytes:

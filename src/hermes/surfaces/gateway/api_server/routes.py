@@ -395,7 +395,9 @@ async def _wait_for_disconnect(receive: Receive) -> None:
 
 def _session_header(call: EndpointCall) -> str:
     values = call.request.headers.getlist(SESSION_HEADER)
-    return values[0].strip() if len(values) == 1 else ""
+    if len(values) == 1:
+        return values[0].strip()
+    return ""
 
 
 def _session_headers(session: str, engine: str = "") -> dict[str, str]:

@@ -155,7 +155,9 @@ class TurnStream:
             return []
         if kind == "agent.turn.started" and self.seq in event.get("inputs", ()):
             self._turn = str(turn)
-        return self._of_turn(kind, event) if self._turn and turn == self._turn else []
+        if self._turn and turn == self._turn:
+            return self._of_turn(kind, event)
+        return []
 
     def _of_turn(self, kind: str, event: Mapping[str, Any]) -> list[TextPiece | End]:
         found: list[TextPiece | End] = []

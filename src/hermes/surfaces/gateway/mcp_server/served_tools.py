@@ -235,4 +235,6 @@ def _served(
 
 def _limit(given: Mapping[str, Any], default: int) -> int:
     wanted = given.get("limit", default)
-    return max(1, min(wanted, _MAX_MESSAGES)) if isinstance(wanted, int) else default
+    if isinstance(wanted, int):
+        return max(1, min(wanted, _MAX_MESSAGES))
+    return default

@@ -253,4 +253,6 @@ def _heading_text(text: str) -> str:
     """A heading without the marks that may end it: `# Name #`."""
     text = text.rstrip(" \t")
     before = text.rstrip("#")
-    return before.rstrip(" \t") if before[-1:] in ("", " ", "\t") else text
+    if before[-1:] in ("", " ", "\t"):
+        return before.rstrip(" \t")
+    return text

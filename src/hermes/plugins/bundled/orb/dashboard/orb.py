@@ -99,7 +99,9 @@ class SessionActivity:
     @property
     def tool(self) -> str:
         """The running tool that started last."""
-        return next(reversed(self._tools.values()), "") if self.state == "tool" else ""
+        if self.state == "tool":
+            return next(reversed(self._tools.values()), "")
+        return ""
 
     def take(self, event: Mapping[str, Any], now: float) -> None:
         """Applies one event."""

@@ -31,11 +31,10 @@ from hermes.surfaces.gateway.adapter import (
     override,
 )
 from hermes.surfaces.gateway.commands import chat_app_commands
-from hermes.surfaces.gateway.missed_messages import PlatformMemory
+from hermes.surfaces.gateway.missed_messages import MAX_MISSED_MESSAGES, PlatformMemory
 
 log = logging.getLogger("hermes.gateway")
 
-_MAX_MISSED_MESSAGES = 100
 """Of each chat."""
 _MAX_LIBRARY_WAIT_S = 30.0
 """How long the library waits by itself when Discord asks for it."""
@@ -186,7 +185,7 @@ class DiscordConnection(discord.Client):
             place = self.get_partial_messageable(int(chat.thread or chat.id))
             try:
                 async for message in place.history(
-                    after=after, limit=_MAX_MISSED_MESSAGES, oldest_first=True
+                    after=after, limit=MAX_MISSED_MESSAGES, oldest_first=True
                 ):
                     if _is_from_person(message):
                         await self._inlet.receive(self._inbound(message, chat))

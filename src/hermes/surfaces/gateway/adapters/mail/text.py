@@ -70,7 +70,9 @@ def _results(mail: EmailMessage) -> list[str]:
     text = _QUOTED.sub("", lines[0]) if lines else ""
     while text != (text := _COMMENT.sub(" ", text)):
         pass
-    return [""] if set(text) & set('"()\\') else text.split(";")
+    if set(text) & set('"()\\'):
+        return [""]
+    return text.split(";")
 
 
 def _vouches(clause: str, domain: str) -> bool:

@@ -35,11 +35,10 @@ from hermes.surfaces.gateway.adapter import (
 from hermes.surfaces.gateway.adapters.text_formats import slack_plain_text
 from hermes.surfaces.gateway.commands import from_exclamation_mark
 from hermes.surfaces.gateway.connection import redacted_logger, watch
-from hermes.surfaces.gateway.missed_messages import PlatformMemory
+from hermes.surfaces.gateway.missed_messages import MAX_MISSED_MESSAGES, PlatformMemory
 
 log = logging.getLogger("hermes.gateway")
 
-_MAX_MISSED_MESSAGES = 100
 """Of each chat."""
 _PING_INTERVAL_S = 5.0
 _NAME_TIMEOUT_S = 3.0
@@ -139,7 +138,7 @@ class SlackConnection:
         asked = {
             "channel": chat.id,
             "oldest": f"{since:.6f}",
-            "limit": _MAX_MISSED_MESSAGES,
+            "limit": MAX_MISSED_MESSAGES,
         }
         if chat.thread:
             found = await self._web.conversations_replies(ts=chat.thread, **asked)
