@@ -1,4 +1,6 @@
-"""Find the sentences to translate: the calls of `t(...)` in Python and on the page, and the command table."""
+"""Find the sentences to translate: the calls of `t(...)` in Python and on the page, the policy's reasons, and the command
+table.
+"""
 
 import ast
 import json
@@ -19,6 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "hermes"
 PAGE = SOURCE / "surfaces" / "dashboard" / "static"
 PAGE_CONTEXT = "page"
+POLICY = SOURCE / "tools" / "policy"
+_REASON_MAKERS = frozenset(("asks", "forbidden", "unclear", "Unreadable"))
+"""What the policy makes reasons with: their first argument is one."""
 
 _COMMENT = re.compile(r"^\s*(?://|\*|/\*).*$", re.MULTILINE)
 _CALL = re.compile(
@@ -44,10 +49,34 @@ def every_sentence() -> list[PoKey]:
 def _in_python() -> Iterator[PoKey]:
     for path in sorted(SOURCE.rglob("*.py")):
         text = path.read_text("utf-8")
-        if "translator(__name__)" in text:
-            module = path.relative_to(SOURCE).with_suffix("").as_posix()
-            context = module.replace("/", ".").removesuffix(".__init__")
-            yield from python_sentences(text, context)
+        if "translator(__name__)" in text or POLICY in path.parents:
+            yield from python_sentences(text, context_of(path))
+        if POLICY in path.parents:
+            yield from policy_reasons(text, context_of(path))
+
+
+def context_of(path: Path) -> str:
+    """The context of a module's sentences."""
+    module = path.relative_to(SOURCE).with_suffix("").as_posix()
+    return module.replace("/", ".").removesuffix(".__init__")
+
+
+def policy_reasons(source: str, context: str) -> Iterator[PoKey]:
+    """The reasons of one module of the policy. Raises ValueError for one that has values and is not made with `t.logged`."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            continue
+        if node.func.id not in _REASON_MAKERS or not node.args:
+            continue
+        match node.args[0]:
+            case ast.Constant(value=str(text)):
+                yield PoKey(context, text)
+            case ast.JoinedStr():
+                raise ValueError(
+                    f"{context}:{node.lineno}: a reason with values is made with t.logged"
+                )
+            case _:
+                pass
 
 
 def python_sentences(source: str, context: str) -> Iterator[PoKey]:

@@ -13,7 +13,11 @@ from hermes.commands.views import Block, TextResult, line, message
 from hermes.core.ports import PolicyDecision
 from hermes.errors import NotFound, UsageError
 from hermes.settings.load import typed_path
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import (
+    shown_approval_reason,
+    to_translate,
+    translator,
+)
 from hermes.tools.escapes import shown
 from hermes.tools.policy import ApprovalPolicy, Circumstances, RuleFile
 from hermes.tools.policy.rules import RuleBook
@@ -117,7 +121,7 @@ class CommandVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         reach = "" if self.reach == "workspace" else f" (reach: {self.reach})"
-        reason = f": {self.reason}" if self.reason else ""
+        reason = f": {shown_approval_reason(self.reason)}" if self.reason else ""
         yield line(f"{t.marked(_VERDICTS[self.verdict])}{reach}{reason}")
 
 

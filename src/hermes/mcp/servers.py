@@ -58,7 +58,7 @@ class McpTool:
     def caution(self) -> str:
         """What a person should know before allowing a call."""
         if self._server.is_changed(self._name):
-            return "the server has changed this tool since you accepted it"
+            return t.logged("the server has changed this tool since you accepted it")
         return ""
 
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:  # noqa: ARG002 - the port's shape

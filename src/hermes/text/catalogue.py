@@ -30,6 +30,8 @@ APPROVAL_CONTEXTS = frozenset(
 """The modules that ask for approval. A file with texts may come from somebody else, and "Deny" must not mean yes."""
 _POLICY = "tools.policy."
 """The modules that say why they ask."""
+REASON_CONTEXTS = (_POLICY, "tools.sensitive", "mcp.servers", "app.turn_checks")
+"""Where the reasons come from that a request for approval shows."""
 _FORMAT = re.compile(r"\{(\w+)[!:][^{}]*\}")
 """A value with a format. What stands in the log has it already."""
 
@@ -90,6 +92,30 @@ class Catalogue:
 
     def reason(self, text: str) -> str:
         return self._logged.shown(text)
+
+    def approval_reason(self, text: str) -> str:
+        return self._approvals.shown(text)
+
+    @cached_property
+    def _approvals(self) -> LoggedSentences:
+        return LoggedSentences(self._reason_keys(), self._hermes_own)
+
+    def _reason_keys(self) -> Iterator[PoKey]:
+        if self.language == "en":
+            return
+        for key in mo_keys(_compiled(self.language).read_bytes()):
+            if key.context.startswith(REASON_CONTEXTS):
+                yield key
+
+    def _hermes_own(self, key: PoKey, values: Mapping[str, str], count: int) -> str:
+        """A sentence as the catalogue has it, whatever texts of their own a person has."""
+        catalogue = self._translations
+        found = (
+            catalogue.npgettext(key.context, key.text, key.plural, count)
+            if key.plural
+            else catalogue.pgettext(key.context, key.text)
+        )
+        return _FORMAT.sub(r"{\1}", found).format_map(values)
 
     @cached_property
     def _logged(self) -> LoggedSentences:

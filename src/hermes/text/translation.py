@@ -52,6 +52,10 @@ class Sentences(Protocol):
         """A text from the log: each sentence in it that a module made with `logged` or `later`."""
         ...
 
+    def approval_reason(self, text: str) -> str:
+        """Why a person is asked. It is Hermes' own translation: a person's own texts don't count here."""
+        ...
+
 
 class _ProcessLanguage:
     """The language of the user of this process. It is chosen when the first sentence is needed."""
@@ -178,6 +182,12 @@ def shown_reason(text: str) -> str:
     """Returns a reason from the log in the reader's language. Words that are not Hermes' own stay as they are."""
     sentences = current_sentences()
     return text if sentences is None or not text else sentences.reason(text)
+
+
+def shown_approval_reason(text: str) -> str:
+    """Returns why a person is asked, in the reader's language. Only for showing: the hash of a request has the English text."""
+    sentences = current_sentences()
+    return text if sentences is None or not text else sentences.approval_reason(text)
 
 
 def to_translate(text: str) -> str:

@@ -8,6 +8,9 @@ from pathlib import Path
 import msgspec
 
 from hermes.settings.profiles import base_of
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 # Patterns are texts here: `re` compiles them on first use, which starting up does not wait for.
 _PRIVATE_NAMES = r"""(?ix) ^(
@@ -173,20 +176,24 @@ class Guard(msgspec.Struct, frozen=True):
             if is_within(path, self.home):
                 part = path.relative_to(self.home).parts[:1]
                 if not part or part[0] not in _OPEN_OF_HOME:
-                    return f"{path} belongs to Hermes itself"
+                    return t.logged("{path} belongs to Hermes itself", path=path)
                 if not is_secret(path):
                     continue
             elif is_within(path, self.base):
-                return f"{path} belongs to another profile of Hermes"
+                return t.logged(
+                    "{path} belongs to another profile of Hermes", path=path
+                )
             if is_secret(path):
-                return f"{path} may hold secrets"
+                return t.logged("{path} may hold secrets", path=path)
             if path.parts[:2] == ("/", "dev") or (
                 path.parts[:2] == ("/", "proc") and path.name in ("mem", "environ")
             ):
-                return f"{path} is not a regular file"
+                return t.logged("{path} is not a regular file", path=path)
             hidden = self._hidden(path, cwd)
             if hidden and not re.match(_CODE_OF_USER, hidden):
-                return f"{path} is one of your personal settings files"
+                return t.logged(
+                    "{path} is one of your personal settings files", path=path
+                )
         return ""
 
     def carrying(self, paths: Iterable[Path], cwd: Path) -> str:
@@ -194,9 +201,9 @@ class Guard(msgspec.Struct, frozen=True):
         root = cwd.resolve()
         for path in paths:
             if is_within(path, self.base):
-                return f"{path} belongs to Hermes itself"
+                return t.logged("{path} belongs to Hermes itself", path=path)
             if not is_within(path, root) and not is_within(path, cwd):
-                return f"{path} is outside the working directory"
+                return t.logged("{path} is outside the working directory", path=path)
             reason = self.delicate((path,), cwd)
             if reason:
                 return reason
@@ -206,15 +213,20 @@ class Guard(msgspec.Struct, frozen=True):
         """Why no rule and no earlier answer covers writing one of these; empty when one may."""
         for path in paths:
             if is_within(path, self.base):
-                return f"{path} belongs to Hermes itself"
+                return t.logged("{path} belongs to Hermes itself", path=path)
             if is_carrying(path) or is_secret(path):
-                return f"{path} can change what runs later, or holds secrets"
+                return t.logged(
+                    "{path} can change what runs later, or holds secrets", path=path
+                )
             if self._hidden(path, cwd) or (
                 self.user is not None and is_within(path, self.user / "bin")
             ):
-                return f"{path} is one of your personal settings or programs, and can change what runs later"
+                return t.logged(
+                    "{path} is one of your personal settings or programs, and can change what runs later",
+                    path=path,
+                )
             if any(is_within(path, folder) for folder in _SYSTEM):
-                return f"{path} belongs to the system"
+                return t.logged("{path} belongs to the system", path=path)
         return ""
 
     def is_ours(self, path: Path) -> bool:

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hermes.app import App
 from hermes.settings.language import accepted_tags, sentences_for
-from hermes.text.catalogue import Catalogue
+from hermes.text.catalogue import REASON_CONTEXTS, Catalogue
 from hermes.text.po_file import PoKey, parse_po
 from hermes.text.translation import RIGHT_TO_LEFT, Sentences, in_language
 
@@ -95,15 +95,21 @@ def page_sentences(sentences: Sentences | None) -> PageSentences | None:
     overlay = {
         key: forms for key, forms in sentences.overlay.items() if key.text not in fixed
     }
+    bundled = _bundled(language)
     found = {
         key.text: forms[0] if len(forms) == 1 and not key.plural else list(forms)
-        for key, forms in {**_bundled(language), **overlay}.items()
+        for key, forms in {**bundled, **overlay}.items()
         if key.context in (CONTEXT, "") and key.text
     }
     content = {
         "language": language,
         "forms": _FORMS.get(language, _TWO_FORMS),
         "sentences": found,
+        "reasons": {
+            key.text: forms[0]
+            for key, forms in bundled.items()
+            if key.context.startswith(REASON_CONTEXTS) and not key.plural
+        },
     }
     text = f"globalThis.hermesSentences = {json.dumps(content, ensure_ascii=False)};\n"
     script = text.encode()

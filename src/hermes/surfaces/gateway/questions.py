@@ -19,7 +19,11 @@ from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.adapter import Button, Chat, Outbound
 from hermes.surfaces.terminal.question_menu import OFFER_RULE_AFTER, is_rules_check
 from hermes.surfaces.terminal.text import cut, one_line
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import (
+    shown_approval_reason,
+    to_translate,
+    translator,
+)
 
 t = translator(__name__)
 
@@ -192,7 +196,7 @@ def _described(session: str, asked: ApprovalRequested) -> str:
     lines = [
         head,
         code_block(what),
-        mask(asked.reason),
+        shown_approval_reason(mask(asked.reason)),
         t.marked(note) if (note := _REACH_NOTES.get(asked.reach)) else "",
     ]
     return "\n".join(line for line in lines if line)

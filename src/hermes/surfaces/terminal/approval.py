@@ -27,7 +27,11 @@ from hermes.surfaces.terminal.styled_text import (
 )
 from hermes.surfaces.terminal.text import clean, one_line, wrap
 from hermes.surfaces.terminal.tool_line import marks_for, patched_files
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import (
+    shown_approval_reason,
+    to_translate,
+    translator,
+)
 
 if TYPE_CHECKING:
     from hermes.app.session_service import SessionService
@@ -50,7 +54,9 @@ _REACHES = {
         "It runs outside the sandbox: it can reach your files and the network."
     ),
 }
-_USES_NETWORK = "it uses the network"  # not translated: a reason of the policy
+_USES_NETWORK = (
+    "it uses the network"  # not translated: a reason of the policy, as the log has it
+)
 _VERBS = {
     "read_file": "read",
     "vision_analyze": "look at",
@@ -372,7 +378,7 @@ def _max_summary_lines() -> int:
 def _remarks(request: Mapping[str, Any]) -> list[str]:
     """Returns why the policy asks and what the call can reach."""
     reason, reach = request.get("reason"), request.get("reach")
-    remarks = [f"({reason})"] if reason else []
+    remarks = [f"({shown_approval_reason(reason)})"] if reason else []
     is_said = reach == "network" and reason == _USES_NETWORK
     if reach in _REACHES and not is_said:
         remarks.append(t.marked(_REACHES[reach]))

@@ -8,6 +8,7 @@ import msgspec
 
 from hermes.core.ports import PolicyDecision
 from hermes.schema.events import Reach
+from hermes.text.translation import to_translate, translator
 from hermes.tools.escapes import shown
 from hermes.tools.policy.effects import (
     ASKS_FOR_NETWORK,
@@ -35,7 +36,9 @@ from hermes.tools.policy.unicode_escapes import spoof_reason
 if TYPE_CHECKING:
     from hermes.tools.policy.command_judge import Judgement
 
-_MORE_THAN_READS = "it does more than read"
+t = translator(__name__)
+
+_MORE_THAN_READS = to_translate("it does more than read")
 
 
 class CommandApproval:
@@ -133,7 +136,11 @@ class CommandApproval:
                 continue
             file = context.project_program(name)
             if file is not None:
-                reason = f"here {name} is {file}, a program of the project that could do anything"
+                reason = t.logged(
+                    "here {name} is {file}, a program of the project that could do anything",
+                    name=name,
+                    file=file,
+                )
                 return Effect(Level.ASK, reason, effect.reach, once=True)
         return effect
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.text.translation import translator
 from hermes.tools.policy.effects import (
     BY_RULE,
     EFFECTS,
@@ -69,6 +70,8 @@ from hermes.tools.policy.table_judge import (
     judge_path,
     option_effects,
 )
+
+t = translator(__name__)
 
 _MAX_DEPTH = 6
 _TOO_DEEP = unclear("it is nested too deeply")
@@ -234,9 +237,11 @@ class CommandJudge:
             return None
         title, rule = found
         if title == "forbid":
-            return forbidden(f"your rules forbid it: {rule.describe()}")
+            return forbidden(
+                t.logged("your rules forbid it: {rule}", rule=rule.describe())
+            )
         if title == "ask":
-            return asks(f"your rules say to ask: {rule.describe()}")
+            return asks(t.logged("your rules say to ask: {rule}", rule=rule.describe()))
         if not all(word.known for word in words) or self._needs_person(paths):
             return None
         return Effect(

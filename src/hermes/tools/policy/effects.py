@@ -6,6 +6,7 @@ from enum import IntEnum
 import msgspec
 
 from hermes.schema.events import Reach
+from hermes.text.translation import to_translate
 
 
 class Level(IntEnum):
@@ -38,7 +39,7 @@ LOOKS_UP = Effect(Level.READ, reach="network")
 WORK = Effect(Level.WORK)
 BY_RULE = "your rules allow it"
 """The reason of an effect that only a rule allows."""
-ASKS_FOR_NETWORK = "it asks for the network"
+ASKS_FOR_NETWORK = to_translate("it asks for the network")
 """The reason when the model asks for network access that nothing in the command needs."""
 
 

@@ -2,9 +2,12 @@
 
 import re
 
+from hermes.text.translation import translator
 from hermes.tools.policy.effects import EFFECTS, READ, WORK, Effect, asks
 from hermes.tools.policy.paths import PathContext
 from hermes.tools.policy.shell_words import Word
+
+t = translator(__name__)
 
 _RISKY = r"""(?ix)
     (GLIBC_TUNABLES|GCONV_PATH|LOCPATH|HOSTALIASES|RES_OPTIONS|OPENSSL_\w+|SSL_CERT_\w+|SSLKEYLOGFILE|(LD|DYLD)_\w+)
@@ -46,7 +49,9 @@ def variable_effect(name: str, word: Word, context: PathContext) -> Effect:
         return READ
     if _is_harmless(name, word, context):
         return WORK if name == "PATH" and _has_own_folder(word, context) else READ
-    return asks(f"it sets {name}, which changes what other programs do")
+    return asks(
+        t.logged("it sets {name}, which changes what other programs do", name=name)
+    )
 
 
 def _is_harmless(name: str, word: Word, context: PathContext) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from hermes.text.translation import translator
 from hermes.tools.policy.effects import (
     WORK,
     Effect,
@@ -23,6 +24,8 @@ from hermes.tools.policy.paths import (
 from hermes.tools.policy.shell_words import Word
 from hermes.tools.sensitive import is_build_product
 
+t = translator(__name__)
+
 _EXPOSING_NAME = r"(SECRET|TOKEN|PASSW|API_?KEY|CREDENTIAL|PRIVATE_?KEY)"
 _SECRET_VARIABLE = rf"(?i)\$\{{?!?\w*{_EXPOSING_NAME}"
 _EXPOSING_FILES = (
@@ -37,7 +40,7 @@ _WORTH_KEEPING = (
 def secret_reason(context: PathContext, word: Word) -> str:
     """Why a person decides about reading what a word names; empty when nobody has to."""
     if not word.known and re.search(_SECRET_VARIABLE, word.text):
-        return "it shows a password, key or token"
+        return t.logged("it shows a password, key or token")
     for spelled in _spelled_paths(word):
         paths = context.paths(spelled)
         files = [path for path in paths if not _is_stream_or_source(path)]
@@ -45,7 +48,9 @@ def secret_reason(context: PathContext, word: Word) -> str:
         if reason:
             return reason
         if word.pattern and any(_may_match_secret(path.name) for path in paths):
-            return f"{word.text} may stand for files that hold secrets"
+            return t.logged(
+                "{pattern} may stand for files that hold secrets", pattern=word.text
+            )
     return ""
 
 
@@ -114,7 +119,9 @@ def _project_rule(paths: Iterable[Path], context: PathContext) -> Effect | None:
     if context.protects is None:
         return None
     found = next(filter(None, map(context.protects, paths)), "")
-    return forbidden(f"the project's rules protect {found}") if found else None
+    if not found:
+        return None
+    return forbidden(t.logged("the project's rules protect {rule}", rule=found))
 
 
 def remove_files(words: Sequence[Word], context: PathContext) -> Effect:
@@ -141,7 +148,7 @@ def empty_files(words: Sequence[Word], context: PathContext) -> Effect:
 def replace_files(words: Sequence[Word], context: PathContext) -> Effect:
     """Writing output over files."""
     replaced = [
-        asks(f"it replaces the existing file {path.name}")
+        asks(t.logged("it replaces the existing file {name}", name=path.name))
         for word in words
         for path in context.paths(word)
         if re.search(_WORTH_KEEPING, path.name)

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Callable
 
+from hermes.text.translation import translator
 from hermes.tools.policy.effects import (
     EFFECTS,
     READ,
@@ -19,6 +20,8 @@ from hermes.tools.policy.program_call import ProgramCall
 from hermes.tools.policy.program_table import program
 from hermes.tools.policy.shell_words import Word, word_set
 from hermes.tools.policy.table_judge import named_files, subcommand_effect
+
+t = translator(__name__)
 
 _HARMLESS_KEYS = (
     r"(?i)(user\.|color\.|advice\.|init\.defaultbranch|core\.(quotepath|autocrlf|eol|ignorecase|filemode|abbrev|whitespace)"
@@ -94,7 +97,9 @@ def _subcommand(call: ProgramCall) -> Effect:
         return special(call)
     effect = subcommand_effect(call)
     if effect == "unknown":
-        return asks(f"Hermes does not know what `git {name}` does")
+        return asks(
+            t.logged("Hermes does not know what {name} does", name=f"`git {name}`")
+        )
     writes = call.has("--output", "--open-files-in-pager")
     if effect == "read" and (writes or any(text[:2] == "-O" for text in call.texts)):
         return asks("it writes a file, or runs another program")

@@ -9,6 +9,7 @@ import re
 import warnings
 from pathlib import Path
 
+from hermes.text.translation import translator
 from hermes.tools.policy.effects import (
     EFFECTS,
     READ,
@@ -21,6 +22,8 @@ from hermes.tools.policy.effects import (
 )
 from hermes.tools.policy.shell_words import word_set
 from hermes.tools.sensitive import is_carrying, is_secret
+
+t = translator(__name__)
 
 _NAMES: tuple[tuple[Effect, str], ...] = (
     (
@@ -198,7 +201,10 @@ def _text_effect(text: str, *, writes: bool) -> Effect | None:
     if re.search(_SENSITIVE, text) or (path is not None and is_secret(path)):
         return EFFECTS["secrets"]
     if writes and path is not None and is_carrying(path):
-        reason = f"the code it runs may write {text}, which can change what runs later"
+        reason = t.logged(
+            "the code it runs may write {path}, which can change what runs later",
+            path=text,
+        )
         return Effect(Level.ASK, reason, once=True)
     if writes and re.match(_OUTSIDE, text):
         return asks("the code it runs changes files outside the workspace", "machine")

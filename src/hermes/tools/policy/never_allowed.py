@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hermes.settings.profiles import PROFILES_FOLDER
+from hermes.text.translation import translator
 from hermes.tools.policy.effects import Effect, forbidden
 from hermes.tools.policy.paths import PathContext, is_device
 from hermes.tools.policy.shell_words import Word
+
+t = translator(__name__)
 
 _STOPS_MACHINE = forbidden("it stops this machine or everything running on it")
 _POWER = r"shutdown|reboot|halt|poweroff|telinit"
@@ -37,27 +40,34 @@ def never_allowed(
         return _STOPS_MACHINE
     device = _overwritten_device(name, [word.text for word in arguments])
     if device:
-        return forbidden(f"it overwrites the device {device}")
+        return forbidden(t.logged("it overwrites the device {device}", device=device))
     roots = [
         word.text
         for word in arguments
         if not word.text.startswith("-") and context.is_root(word)
     ]
     if roots and _destroys_root(name, [word.text for word in arguments], roots):
-        return forbidden(f"it would destroy everything in {roots[0]}")
+        return forbidden(
+            t.logged("it would destroy everything in {folder}", folder=roots[0])
+        )
     return _harms_hermes(name, arguments, context)
 
 
 def write_never_allowed(target: Word, context: PathContext) -> Effect | None:
     """Why a file must never be written; None when it may."""
     if is_device(target.text):
-        return forbidden(f"it writes to the device {target.text}")
+        return forbidden(
+            t.logged("it writes to the device {device}", device=target.text)
+        )
     for path in context.paths(target):
         if path.name in _POLICY_FILES and _is_home(path.parent, context):
             return forbidden("it changes Hermes' own policy; use `hermes policy`")
         if re.fullmatch(_SYSTEM_FILES, str(path), re.DOTALL):
             return forbidden(
-                f"it overwrites {path}, which this machine needs to start or to log people in"
+                t.logged(
+                    "it overwrites {path}, which this machine needs to start or to log people in",
+                    path=path,
+                )
             )
         if str(path).startswith("/proc/sysrq"):
             return _STOPS_MACHINE

@@ -8,20 +8,21 @@ import msgspec
 
 from hermes.core.ports import PolicyDecision
 from hermes.schema.events import Mode, Reach
+from hermes.text.translation import to_translate
 from hermes.tools.policy.effects import Effect, Level
 from hermes.tools.policy.paths import PathContext
 from hermes.tools.policy.rule_file import RuleFile
 from hermes.tools.policy.rules import RuleBook
 from hermes.tools.sensitive import Guard
 
-WHILE_BROKEN = (
+WHILE_BROKEN = to_translate(
     "Until you fix it, no rule allows anything, and Hermes asks about every effect."
 )
-PLAN_ONLY = (
+PLAN_ONLY = to_translate(
     "in plan mode nothing is changed: only read, search and ask. Put it into the plan"
 )
-BY_USER = "your rules say so"
-NO_SANDBOX = "it may change something, and it runs without a sandbox"
+BY_USER = to_translate("your rules say so")
+NO_SANDBOX = to_translate("it may change something, and it runs without a sandbox")
 
 
 class Circumstances(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import msgspec
 
 from hermes.core.ports import PolicyDecision, Tool
+from hermes.text.translation import translator
 from hermes.tools.escapes import shown
 from hermes.tools.policy.effects import Level
 from hermes.tools.policy.policy_state import PolicyState
@@ -16,6 +17,8 @@ from hermes.tools.policy.rules import RuleBook
 
 if TYPE_CHECKING:
     from hermes.tools.project_rules import ProjectRules
+
+t = translator(__name__)
 
 
 @runtime_checkable
@@ -70,8 +73,7 @@ class ProjectLimits:
         book = RuleBook(forbid=rules.forbidden_commands)
         for effect in judge_command(command, context, book).effects:
             if effect.level == Level.FORBID:
-                why = effect.reason.replace("your rules", "the project's rules")
-                return _forbidden(decision, why)
+                return _forbidden(decision, _of_project(effect.reason))
         if not _is_unclear(decision, rules):
             return decision
         return _with_problem(decision, rules, command_summary(command, folder))
@@ -81,7 +83,9 @@ class ProjectLimits:
         rules = _rules(workspace)
         found = (rules.protects(path, workspace) for path in paths)
         rule = next(filter(None, found), "")
-        return f"the project's rules protect {rule}" if rule else ""
+        if not rule:
+            return ""
+        return t.logged("the project's rules protect {rule}", rule=rule)
 
 
 def _rules(root: Path) -> "ProjectRules":
@@ -98,6 +102,14 @@ def _forbidden(decision: PolicyDecision, why: str) -> PolicyDecision:
     return msgspec.structs.replace(decision, verdict="forbid", reason=shown(why))
 
 
+def _of_project(reason: str) -> str:
+    """The reason of a rule, which is the project's and not the user's."""
+    start, found, rule = reason.partition("your rules forbid it: ")
+    if start or not found:
+        return reason
+    return t.logged("the project's rules forbid it: {rule}", rule=rule)
+
+
 def _is_unclear(decision: PolicyDecision, rules: "ProjectRules") -> bool:
     """Whether a call would run although nobody knows what the rules forbid."""
     return bool(rules.problem) and decision.verdict == "allow"
@@ -107,7 +119,9 @@ def _with_problem(
     decision: PolicyDecision, rules: "ProjectRules", summary: str
 ) -> PolicyDecision:
     """Asks about a call that has an effect while the rules can't be read."""
-    why = f"the project's rules can't be read ({rules.problem})"
+    why = t.logged(
+        "the project's rules can't be read ({problem})", problem=rules.problem
+    )
     return msgspec.structs.replace(
         decision,
         verdict="ask",

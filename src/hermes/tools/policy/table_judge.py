@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from hermes.text.translation import translator
 from hermes.tools.policy.effects import (
     EFFECTS,
     LOOKS_UP,
@@ -22,6 +23,8 @@ from hermes.tools.policy.paths import (
 from hermes.tools.policy.program_call import ProgramCall, is_given, operands
 from hermes.tools.policy.program_table import UNKNOWN, Phrase, Program, program
 from hermes.tools.policy.shell_words import Word, word_set
+
+t = translator(__name__)
 
 SUBCOMMAND_VALUES = word_set(
     "-C --prefix --cwd --dir --filter -F -w --workspace --manifest-path --project -p --directory --context -n"
@@ -82,7 +85,9 @@ def judge_by_table(call: ProgramCall) -> list[Effect]:
     if kind == "unknown":
         if call.judge.defines(call.name):
             return [READ]  # the function is judged where it is defined
-        effect = asks(f"Hermes does not know what {call.name!r} does")
+        effect = asks(
+            t.logged("Hermes does not know what {name} does", name=repr(call.name))
+        )
     if call.prints_help(effect) and effect.level != Level.FORBID:
         return [READ]
     return [
@@ -243,7 +248,9 @@ def judge_path(call: ProgramCall) -> list[Effect]:
         if program(base).is_known:
             return call.judge.judge_words(call.command, (Word(base), *call.words[1:]))
         if not shared:
-            return [asks(f"Hermes does not know what {word.text} does")]
+            return [
+                asks(t.logged("Hermes does not know what {name} does", name=word.text))
+            ]
     found = [
         WORK,
         *call.judge.written_script(word),

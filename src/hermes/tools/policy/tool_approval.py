@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from hermes.core.ports import Effect, PolicyDecision, Tool
+from hermes.text.translation import to_translate, translator
 from hermes.tools.escapes import shown
 from hermes.tools.files.patch_plan import deletes_files
 from hermes.tools.policy.effects import Level
@@ -25,7 +26,9 @@ from hermes.tools.policy.rules import PolicyRule, RuleBook, host_of, path_of
 from hermes.tools.sensitive import is_within
 
 Arguments: TypeAlias = Mapping[str, Any]
-FORBIDDEN_HOST = "your rules forbid this host"
+t = translator(__name__)
+
+FORBIDDEN_HOST = to_translate("your rules forbid this host")
 
 
 class ToolCallRequest(msgspec.Struct, frozen=True):
@@ -149,12 +152,14 @@ class ToolApproval:
             is_output = call.name == "read_file" and path.parent == outputs
             inside = is_within(path, call.cwd) or is_within(path, call.cwd.resolve())
             if not is_output and not inside:
-                return f"{path} is outside the folder of the person who asked"
+                return t.logged(
+                    "{path} is outside the folder of the person who asked", path=path
+                )
         return ""
 
     def _write(self, call: ToolCallRequest) -> PolicyDecision:
         state = self._state
-        reason = "it does not say which file it changes"
+        reason = t.logged("it does not say which file it changes")
         if call.paths:
             reason = state.guard.carrying(call.paths, call.cwd)
         is_ordinary = not reason and not state.rules.problem
@@ -166,7 +171,7 @@ class ToolApproval:
         return PolicyDecision(
             "ask",
             change_summary(call.tool, call.arguments, call.paths, call.cwd),
-            shown(reason or "it changes a file"),
+            shown(reason or t.logged("it changes a file")),
             shape="" if reason else shape,
             memorable=bool(call.paths)
             and not state.guard.delicate(call.paths, call.cwd),
@@ -188,7 +193,7 @@ class ToolApproval:
         # A guest may look things up, so being careful means less here.
         is_careful = self._state.about.strict or bool(self._state.rules.problem)
         if "ask" in titles or (is_careful and not titles):
-            reason = _caution(call.tool) or "it uses the network"
+            reason = _caution(call.tool) or t.logged("it uses the network")
             return PolicyDecision("ask", call.summary, reason, "network", call.shape)
         return PolicyDecision("allow", reach="network")
 
@@ -206,7 +211,7 @@ class ToolApproval:
         return PolicyDecision(
             "ask",
             call.summary,
-            caution or "it may change something",
+            caution or t.logged("it may change something"),
             shape=call.shape,
             scope=f"every call of {call.name}"
             if is_wide and not self._state.rules.problem
@@ -240,7 +245,7 @@ class ToolApproval:
             return PolicyDecision("forbid", call.summary, shown(effect.reason), reach)
         if self._state.allows_code(effect, reach):
             return PolicyDecision("allow", reach=reach)
-        reason = effect.reason or "it types into a running program"
+        reason = effect.reason or t.logged("it types into a running program")
         return PolicyDecision(
             "ask", call.summary, shown(reason), reach, memorable=False
         )

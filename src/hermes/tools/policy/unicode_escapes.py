@@ -8,6 +8,10 @@ character itself for bash, are neither blanks nor special.
 import re
 import unicodedata
 
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 _FIRST_LETTER = 0xC0
 _BASE = 64
 _LETTERS = 4
@@ -46,7 +50,7 @@ def spoof_reason(text: str) -> str:
     """Why a text may look different from what it is; empty when it does not."""
     unusual = re.findall(r"[^ -~\n\t]", text)
     if any(unicodedata.category(one) in _HIDDEN_CATEGORIES for one in unusual):
-        return "it contains characters that hide or reorder others"
+        return t.logged("it contains characters that hide or reorder others")
     if re.search(_WIDE_GAP, text):
-        return "it contains a gap so wide that you may not see the rest"
+        return t.logged("it contains a gap so wide that you may not see the rest")
     return ""

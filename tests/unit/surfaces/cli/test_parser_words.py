@@ -16,6 +16,9 @@ class _Marked:
     def reason(self, text: str) -> str:
         return text
 
+    def approval_reason(self, text: str) -> str:
+        return text
+
     def sentence(self, context: str, text: str) -> str:
         assert context == "surfaces.cli.parser"
         return f"«{text}»"

@@ -2,12 +2,21 @@
 // adds a script to the page that sets `hermesSentences`.
 /** @import { Child } from "../types/page.d.ts" */
 
-/** @typedef {{ language: string, forms: string[], sentences: Record<string, string | string[]> }} Catalogue */
+/**
+ * @typedef {{
+ *   language: string,
+ *   forms: string[],
+ *   sentences: Record<string, string | string[]>,
+ *   reasons?: Record<string, string>,
+ * }} Catalogue
+ */
 /** @typedef {Record<string, string | number>} Values */
 
 const catalogue = /** @type {{ hermesSentences?: Catalogue }} */ (globalThis).hermesSentences;
 /** @type {Intl.PluralRules | undefined} */
 let plurals; // made when it is first used: that takes long
+
+const MAX_REASON_LENGTH = 2000;
 
 /** The code of the page's language. */
 export const language = catalogue?.language ?? "en";
@@ -38,6 +47,46 @@ export function withElements(text, elements) {
     .split(/\{(\w+)\}/)
     .map((part, index) => (index % 2 ? (elements[part] ?? `{${part}}`) : part));
 }
+
+/**
+ * Why a person is asked, in the page's language. Only for showing: the hash of a request has the English text.
+ * @param {string} text
+ */
+export function shownReason(text) {
+  const known = Object.entries(catalogue?.reasons ?? {});
+  if (known.length === 0 || text.length > MAX_REASON_LENGTH) return text;
+  const whole = reasonAs(known, text);
+  if (whole !== null) return whole;
+  const end = text.indexOf(". "); // what is wrong with the rules may follow
+  const first = end > 0 ? reasonAs(known, text.slice(0, end)) : null;
+  return first === null ? text : `${first}${text.slice(end)}`;
+}
+
+/**
+ * A text as the sentence that shares the most with it; null if it is none.
+ * @param {[string, string][]} known
+ * @param {string} text
+ */
+function reasonAs(known, text) {
+  let [most, found] = [0, /** @type {string | null} */ (null)];
+  for (const [english, translated] of known) {
+    const parts = english.split(/\{(\w+)\}/); // words and names by turns
+    const words = parts.filter((_, index) => index % 2 === 0);
+    const length = words.join("").length;
+    if (length <= most || !text.startsWith(words[0]) || !text.endsWith(words.at(-1) ?? "")) continue;
+    const values = new RegExp(`^${words.map(literal).join("(.+?)")}$`, "s").exec(text);
+    if (!values) continue;
+    const named = Object.fromEntries(
+      parts.filter((_, index) => index % 2).map((name, index) => [name, values[index + 1]]),
+    );
+    most = length;
+    found = translated.replace(/\{(\w+)\}/g, (place, name) => named[name] ?? place);
+  }
+  return found;
+}
+
+/** @param {string} text */
+const literal = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /** @param {string} text */
 function sentence(text) {

@@ -7,7 +7,7 @@ import { confirm } from "../../app/parts/dialog.js";
 import { revealHidden, revealHiddenJson } from "../../app/parts/reveal.js";
 import { CallInput, diffOf, summaryOf } from "../../app/parts/tool_card.js";
 import { ago, Button, Code, Diff, Icon, Keys, Markdown } from "../../app/parts.js";
-import { t } from "../../app/translation.js";
+import { shownReason, t } from "../../app/translation.js";
 import { Fragment, html, useRef, useState } from "../../app/ui.js";
 import { answerQuestion, give } from "./answers.js";
 import { useApprovalKeys } from "./approval_keys.js";
@@ -117,7 +117,7 @@ export function Approval({ request, session, cwd, from = "", orphan = false }) {
     <${WhatHappens} request=${request} />
     ${orphan && html`<${Orphan} />`}
     <dl class="facts">
-      ${request.reason && html`<dt>${t("Why you are asked")}</dt><dd>${revealHidden(request.reason)}</dd>`}
+      ${request.reason && html`<dt>${t("Why you are asked")}</dt><dd>${revealHidden(shownReason(request.reason))}</dd>`}
       <dt>${t("Reach")}</dt><dd class=${request.reach === "machine" ? "asking-far" : ""}>
         ${REACH[request.reach ?? "workspace"] ?? request.reach}</dd>
       ${cwd && html`<dt>${t("Folder")}</dt><dd class="mono">${cwd}</dd>`}

@@ -8,7 +8,7 @@ import { Copy } from "../../app/parts/copy.js";
 import { Diff } from "../../app/parts/diff.js";
 import { absolute, duration, inFull, money } from "../../app/parts/format.js";
 import { Markdown } from "../../app/parts/markdown.js";
-import { t } from "../../app/translation.js";
+import { shownReason, t } from "../../app/translation.js";
 import { html, isOpen, useState } from "../../app/ui.js";
 import { Marked } from "./highlighted_words.js";
 import { KINDS } from "./steps.js";
@@ -123,7 +123,7 @@ function Request({ event }) {
   return html`
     <${Code} name=${t("{tool} wants to", { tool: event.name })} language="bash" text=${event.summary} />
     <dl class="facts">
-      ${event.reason && html`<dt>${t("Reason")}</dt><dd>${event.reason}</dd>`}
+      ${event.reason && html`<dt>${t("Reason")}</dt><dd>${shownReason(event.reason)}</dd>`}
       <dt>${t("Reach")}</dt>
       <dd>${event.reach}</dd>
       ${event.shape && html`<dt>${t("An answer covers")}</dt><dd>${event.shape}</dd>`}
