@@ -10,6 +10,7 @@ import msgspec
 
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.event_base import Event
+from hermes.schema.events import ApprovalRequested
 from hermes.text.translation import (
     current_sentences,
     shown_reason,
@@ -66,6 +67,8 @@ def state_in_words(state: str) -> str:
 def shown_document(value: Any) -> Any:
     """Returns a document of JSON values for a person."""
     match value:
+        case {"type": ApprovalRequested.topic}:
+            return value  # its hash covers the reason as the log has it
         case dict():
             return {
                 key: shown_reason(part)

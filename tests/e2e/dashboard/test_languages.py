@@ -2,7 +2,9 @@
 
 import pytest
 from playwright.async_api import Browser, expect
+from tests.e2e.dashboard.chatting import rests
 from tests.e2e.dashboard.conftest import Board, Complaints, again
+from tests.e2e.dashboard.test_asking import edit
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,19 @@ async def test_the_page_is_in_the_language_of_the_browser(
         assert (rail["x"] > 640) == (direction == "rtl")
         wide = "document.documentElement.scrollWidth <= innerWidth"
         assert await page.evaluate(wide)
+
+
+async def test_a_request_says_why_in_the_browser_s_language_and_can_be_allowed(
+    browser: Browser, shared: Board, complaints: Complaints
+) -> None:
+    shared.forget()
+    shared.says(edit(shared, "german.py"), "Es ist repariert.")
+    async with again(browser, shared, complaints, locale="de") as page:
+        field = page.get_by_role("combobox", name="Nachricht")
+        await field.fill("repariere es")
+        await field.press("Enter")
+        asking = page.get_by_role("group", name="Hermes möchte edit_file verwenden")
+        await expect(asking).to_contain_text("es ändert eine Datei")
+        await asking.get_by_role("button", name="Einmal erlauben").click()
+        await rests(page, 1)
+    assert "sum(items)" in (shared.hermes.work / "german.py").read_text()
