@@ -106,6 +106,16 @@ def test_what_is_hashed_and_answered_is_the_english_reason() -> None:
     assert misfit(asked, other) != ""
 
 
+def test_both_reasons_of_a_request_by_codex_are_translated() -> None:
+    with in_language(Catalogue("de")):
+        both = shown_approval_reason(
+            "codex wants to run it outside its sandbox (it uses the network)"
+        )
+        its_own = shown_approval_reason("May I (please)? (it uses the network)")
+    assert both == f"codex will es außerhalb seiner Sandbox ausführen ({_NETWORK})"
+    assert its_own == f"May I (please)? ({_NETWORK})"
+
+
 @pytest.mark.parametrize(
     "reason", ["because I said so", "it uses the network of friends", "it", ""]
 )

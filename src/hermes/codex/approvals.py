@@ -162,7 +162,8 @@ class CodexApprovals:
             "exec_command",
             arguments,
             summary,
-            reason=asked.reason or "codex wants to run it outside its sandbox",
+            reason=asked.reason
+            or t.logged("codex wants to run it outside its sandbox"),
         )
         raw = {"command": asked.command, "cwd": str(cwd)} | (
             {"permissions": more} if more else {}
@@ -192,7 +193,8 @@ class CodexApprovals:
             "network_access",
             {"host": wanted.host, "protocol": wanted.protocol},
             f"reach {where or 'a host that codex does not name'}{running}\nin {asked.cwd or self._cwd}",
-            reason=asked.reason or "codex wants to reach it from inside its sandbox",
+            reason=asked.reason
+            or t.logged("codex wants to reach it from inside its sandbox"),
             reach="network",
         )
         request = msgspec.structs.replace(request, memorable=bool(wanted.host))
@@ -228,7 +230,9 @@ class CodexApprovals:
             if asked.grant_root
             else ""
         )
-        reason = asked.reason or "codex wants to change files outside its sandbox"
+        reason = asked.reason or t.logged(
+            "codex wants to change files outside its sandbox"
+        )
         if item is None:
             what = f"a patch whose content codex did not announce\nin {cwd}{root}"
             blind = request_for(
@@ -258,7 +262,8 @@ class CodexApprovals:
             "request_permissions",
             {"permissions": wanted},
             f"give codex more permissions: {wanted or 'it does not say which'}\nin {asked.cwd or self._cwd}",
-            reason=asked.reason or "codex wants to do more than its sandbox allows",
+            reason=asked.reason
+            or t.logged("codex wants to do more than its sandbox allows"),
         )
         answer = (
             await self._approver.decide(

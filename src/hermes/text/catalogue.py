@@ -30,7 +30,13 @@ APPROVAL_CONTEXTS = frozenset(
 """The modules that ask for approval. A file with texts may come from somebody else, and "Deny" must not mean yes."""
 _POLICY = "tools.policy."
 """The modules that say why they ask."""
-REASON_CONTEXTS = (_POLICY, "tools.sensitive", "mcp.servers", "app.turn_checks")
+REASON_CONTEXTS = (
+    _POLICY,
+    "tools.sensitive",
+    "mcp.servers",
+    "app.turn_checks",
+    "codex.approvals",
+)
 """Where the reasons come from that a request for approval shows."""
 _FORMAT = re.compile(r"\{(\w+)[!:][^{}]*\}")
 """A value with a format. What stands in the log has it already."""
@@ -94,7 +100,11 @@ class Catalogue:
         return self._logged.shown(text)
 
     def approval_reason(self, text: str) -> str:
-        return self._approvals.shown(text)
+        shown = self._approvals.shown
+        if (found := shown(text)) != text or not text.endswith(")"):
+            return found
+        wish, bracket, concern = text[:-1].rpartition(" (")  # of codex, and the policy's
+        return f"{shown(wish)} ({shown(concern)})" if bracket else text
 
     @cached_property
     def _approvals(self) -> LoggedSentences:

@@ -59,7 +59,10 @@ export function shownReason(text) {
   if (whole !== null) return whole;
   const end = text.indexOf(". "); // what is wrong with the rules may follow
   const first = end > 0 ? reasonAs(known, text.slice(0, end)) : null;
-  return first === null ? text : `${first}${text.slice(end)}`;
+  if (first !== null) return `${first}${text.slice(end)}`;
+  const bracket = text.lastIndexOf(" ("); // codex's wish, and the policy's concern behind it
+  if (bracket < 0 || !text.endsWith(")")) return text;
+  return `${shownReason(text.slice(0, bracket))} (${shownReason(text.slice(bracket + 2, -1))})`;
 }
 
 /**
