@@ -103,7 +103,8 @@ class Catalogue:
         shown = self._approvals.shown
         if (found := shown(text)) != text or not text.endswith(")"):
             return found
-        wish, bracket, concern = text[:-1].rpartition(" (")  # of codex, and the policy's
+        # What codex wants, and the policy's concern behind it.
+        wish, bracket, concern = text[:-1].rpartition(" (")
         return f"{shown(wish)} ({shown(concern)})" if bracket else text
 
     @cached_property
