@@ -51,6 +51,7 @@ export function withElements(text, elements) {
 /**
  * Why a person is asked, in the page's language. Only for showing: the hash of a request has the English text.
  * @param {string} text
+ * @returns {string}
  */
 export function shownReason(text) {
   const known = Object.entries(catalogue?.reasons ?? {});
@@ -76,7 +77,8 @@ function reasonAs(known, text) {
     const parts = english.split(/\{(\w+)\}/); // words and names by turns
     const words = parts.filter((_, index) => index % 2 === 0);
     const length = words.join("").length;
-    if (length <= most || !text.startsWith(words[0]) || !text.endsWith(words.at(-1) ?? "")) continue;
+    if (length <= most || !text.startsWith(words[0]) || !text.endsWith(words.at(-1) ?? ""))
+      continue;
     const values = new RegExp(`^${words.map(literal).join("(.+?)")}$`, "s").exec(text);
     if (!values) continue;
     const named = Object.fromEntries(
