@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import msgspec
 
 from hermes.app.boards import card_rules as rules
 from hermes.app.boards.card_budgets import budget_of, in_words
 from hermes.app.boards.card_rules import RunEnding, RunLimits, new_id
-from hermes.app.boards.queue_state import place_of_card, read_state
+from hermes.app.boards.queue_state import folder_of_card, place_of_card, read_state
 from hermes.core.budget import parse_amount
 from hermes.schema.boards import Board, Card, CardRun, CardRunStarted
 from hermes.settings.boards import BoardSettings
@@ -72,7 +73,18 @@ def fits_place(
     """Returns what decides whether a card can run on a machine; None if every card can."""
     if not place:
         return None
-    return lambda card: place_of_card(card, boards) in {"", place}
+    is_here: dict[str, bool] = {}
+
+    def fits(card: CardPlacement) -> bool:
+        where = place_of_card(card, boards)
+        if where:
+            return where == place
+        folder = folder_of_card(card, boards)
+        if folder not in is_here:
+            is_here[folder] = not folder or Path(folder).is_dir()
+        return is_here[folder]
+
+    return fits
 
 
 def _agent(card: Card) -> str:

@@ -86,6 +86,7 @@ class Dispatcher:
         self._place = _place(app)
         self._waiting = WaitingCards(app, self._boards)
         self._renewed = 0.0
+        self._is_draining = False
         self._wakes = asyncio.Event()
 
     def use(self, secrets: Secrets) -> None:
@@ -123,6 +124,10 @@ class Dispatcher:
             with contextlib.suppress(StoreError):
                 await asyncio.to_thread(self._app.store.roles.release, role)
                 self._tell_role(is_running=False)
+
+    def drain(self) -> None:
+        """Starts no more cards. Those that run go on."""
+        self._is_draining = True
 
     async def finished(self) -> None:
         """Waits until no card runs here."""
@@ -191,6 +196,8 @@ class Dispatcher:
             lambda reader: _look(reader, self._app.clock.now(), self._place),
         )
         await self._heed(runs)
+        if self._is_draining:
+            return 0
         active = self._boards.store.active
         foreign = any(run.id not in active for run in runs)
         has_room = len(runs) < settings.max_running

@@ -15,6 +15,9 @@ t = translator(__name__)
 
 log = logging.getLogger("hermes.boards")
 
+_ROLE = "card-news"
+"""The role of the process that puts news into sessions: of several, one does, so none comes twice."""
+
 
 class CardNotices:
     """Delivers the news of one home. Without `deliver`, those for chats are left to a gateway."""
@@ -43,13 +46,31 @@ class CardNotices:
 
     async def _take_waiting(self) -> None:
         try:
-            waiting = await asyncio.to_thread(
-                self._store.read, lambda reader: reader.notices()
-            )
+            waiting = await self._waiting()
             for notice in waiting:
-                await self._take(notice)
+                if not _is_for_session(notice):
+                    await self._take(notice)
+            if any(map(_is_for_session, waiting)):
+                await self._tell_sessions()
         except Exception:  # the boundary of this task
             log.exception("news of cards could not be delivered; will try again")
+
+    async def _waiting(self) -> list[CardNotice]:
+        return await asyncio.to_thread(
+            self._store.read, lambda reader: list(reader.notices())
+        )
+
+    async def _tell_sessions(self) -> None:
+        roles = self._app.store.roles
+        role = await asyncio.to_thread(roles.take, _ROLE)
+        if role is None:
+            return
+        try:
+            for notice in await self._waiting():
+                if _is_for_session(notice):
+                    await self._take(notice)
+        finally:
+            await asyncio.to_thread(roles.release, role)
 
     async def _take(self, notice: CardNotice) -> None:
         kind, _, place = notice.target.partition(":")
@@ -69,3 +90,7 @@ class CardNotices:
             log.warning("news of card %s were not delivered: %s", notice.card, told)
             delivery = t.logged("not delivered: {reason}", reason=error.message)
         await asyncio.to_thread(self._store.delivered, notice, delivery)
+
+
+def _is_for_session(notice: CardNotice) -> bool:
+    return notice.target.startswith("session:")

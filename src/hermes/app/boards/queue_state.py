@@ -4,6 +4,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -47,6 +48,13 @@ def place_of_card(card: Card | CardPlacement, boards: Mapping[str, Board]) -> st
         return card.place
     board = boards.get(card.board)
     return board.place if board else ""
+
+
+def folder_of_card(card: Card | CardPlacement, boards: Mapping[str, Board]) -> str:
+    """The folder that a card works in; empty for a new one of its own."""
+    board = boards.get(card.board)
+    workspace = card.workspace or (board.workspace if board else "")
+    return workspace.partition(":")[2]
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,6 +131,14 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
                 machine=place,
                 state=t.logged("no dispatcher is running there"),
             )
+        folder = folder_of_card(card, self.boards)
+        if (
+            not place
+            and self.places is not None
+            and folder
+            and not Path(folder).is_dir()
+        ):
+            return t.logged("waits for a machine that has {folder}", folder=folder)
         return self._limit(card.board, agent) or t.logged("starts in a moment")
 
     def _limit(self, slug: str, agent: str) -> str:

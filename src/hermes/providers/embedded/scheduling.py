@@ -1,6 +1,7 @@
 """How the engine's threads share the processor with other programs."""
 
 import ctypes
+import os
 import platform
 import struct
 import sys
@@ -20,5 +21,6 @@ def prefer_short_slices() -> bool:
     number = _SCHED_SETATTR.get(platform.machine())
     if sys.platform != "linux" or number is None:
         return False
-    attributes = _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, 0, 0, 0, _SLICE_NS, 0, 0)
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    attributes = _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, 0, nice, 0, _SLICE_NS, 0, 0)
     return ctypes.CDLL(None).syscall(number, 0, attributes, 0) == 0
