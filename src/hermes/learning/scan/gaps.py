@@ -1,6 +1,6 @@
 """Splits a pattern at its wide gaps, so that a text is searched for the parts before and after each.
 
-`curl[^\n]{0,400}\|\s*sh` looks at 400 characters after every `curl`. Finding every `| sh` first, and then the `curl`
+`curl[^\\n]{0,400}\\|\\s*sh` looks at 400 characters after every `curl`. Finding every `| sh` first, and then the `curl`
 before it on the line, looks at each character once.
 """
 

@@ -1,6 +1,6 @@
 """Patterns, in other languages, of orders to drop instructions or to keep quiet.
 
-A reading may lack accents. The rest of a word is part of the gap after it: `\w*` before a gap would be tried at every
+A reading may lack accents. The rest of a word is part of the gap after it: `\\w*` before a gap would be tried at every
 length.
 """
 # ruff: noqa: E501 - a pattern is harder to read in pieces than on a long line
