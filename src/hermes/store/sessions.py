@@ -163,7 +163,7 @@ class UsageRow(msgspec.Struct, frozen=True):
 
 
 class SurfaceUsage(msgspec.Struct, frozen=True):
-    """The usage of the sessions started on one surface; child sessions count for their parent's surface."""
+    """The usage of the sessions that were started on one surface; those of children count for their parent's."""
 
     surface: str
     calls: int
