@@ -175,8 +175,8 @@ class Outbox:
         )
 
     def batch(self, room: int) -> list[bytes]:
-        """Returns the next frames, about `room` bytes; empty if nothing is queued. One may hold several,
-        comma-separated.
+        """Returns the next frames, about `room` bytes; empty if nothing is queued. One may hold several, joined by
+        commas.
         """
         frames: list[bytes] = []
         size, first = 0, self.sent

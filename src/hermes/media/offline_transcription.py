@@ -1,6 +1,4 @@
-"""Speech recognition on this machine: Moonshine for English, whose package includes its model, and Whisper for all
-languages.
-"""
+"""Offline speech recognition: Moonshine for English, with the model in its package, and Whisper for all languages."""
 
 import threading
 from importlib.util import find_spec

@@ -65,7 +65,7 @@ def format_of(path: Path) -> "AudioFormat":
 
 
 def write_new(path: Path, audio: "Audio") -> Path:
-    """Writes the sound to a new file and returns its path: with the format that it has, and a number if the name is taken."""
+    """Writes a new file with the format's suffix, and a number if the name is taken. Returns its path."""
     suffix = f".{audio.format}"
     names = (f"{path.stem}{n or ''}{suffix}" for n in itertools.count(0))
     for name in itertools.islice(names, _MAX_NAMES):

@@ -67,7 +67,7 @@ class Learner:
         )
 
     def tools(self, person: str = "") -> tuple[Tool, ...]:
-        """Returns the tools of a conversation. Other people than the user have their own memory and can't change
+        """Returns the tools of a conversation. A person who is not the user has a separate memory and can't change
         skills.
         """
         learning = self._of(person)
