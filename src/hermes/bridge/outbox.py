@@ -175,7 +175,7 @@ class Outbox:
         )
 
     def batch(self, room: int) -> list[bytes]:
-        """Returns the next frames, about `room` bytes; empty if nothing is queued. One may hold several, joined by
+        """Returns the next frames, about `room` bytes; empty if none are queued. One may hold several, joined by
         commas.
         """
         frames: list[bytes] = []

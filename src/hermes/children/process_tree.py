@@ -115,9 +115,7 @@ class ProcessTree:
         return [-self.pid]
 
     def _candidates(self) -> Iterator[int]:
-        """Yields the processes that the child can have started: those with higher numbers, until numbers may have
-        wrapped.
-        """
+        """Yields the processes that the child can have started: higher numbers, or all if numbers may have wrapped."""
         newest = int((PROC / "loadavg").read_bytes().rsplit(None, 1)[1])
         age_s = time.monotonic() - self._started_at
         everything = newest < self.pid or age_s > _PIDS_MAY_REPEAT_AFTER_S

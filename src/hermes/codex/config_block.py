@@ -1,8 +1,8 @@
-"""One marked block in somebody else's TOML file. Every byte outside it stays; the block can be replaced or removed
-without a trace.
+"""One marked block in another program's TOML file. Every byte outside of it stays unchanged.
 
-The block goes before the first table, because it has top-level keys, and everything after the first table header
-belongs to a table. A TOML parser finds that position, because a bracket alone is ambiguous.
+The block can be replaced or removed without a trace. It goes before the first table, because it has top-level keys, and
+everything after the first table header belongs to a table. A TOML parser finds that position, because a bracket alone
+is ambiguous.
 """
 
 import re

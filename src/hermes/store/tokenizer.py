@@ -168,9 +168,7 @@ def _expression(term: QueryTerm) -> str:
 
 
 def _fold(text: str) -> str:
-    """Returns the text without accents and variants of form. The meaning of a symbol becomes a word
-    of its own.
-    """
+    """Returns the text without accents and variants of form. The meaning of a symbol becomes a separate word."""
     apart = re.sub(_SIGN, lambda found: _apart(found[0]), text)
     return unicodedata.normalize(
         "NFC", re.sub(ACCENT, "", unicodedata.normalize("NFKD", apart))

@@ -67,9 +67,7 @@ class Learner:
         )
 
     def tools(self, person: str = "") -> tuple[Tool, ...]:
-        """Returns the tools of a conversation. A person who is not the user has a separate memory and can't change
-        skills.
-        """
+        """Returns the tools of a conversation. Anyone but the user has a separate memory and can't change skills."""
         learning = self._of(person)
         landing = ConversationChanges(
             learning, mode=self._settings.mode, record=self._record, taint=self._doubt

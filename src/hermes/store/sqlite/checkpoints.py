@@ -1,4 +1,4 @@
-"""Checkpoints the write-ahead log from a thread of its own, so that no commit waits for it."""
+"""Checkpoints the write-ahead log in a separate thread, so that no commit waits for it."""
 
 import threading
 from contextlib import closing
