@@ -1,4 +1,4 @@
-"""Delivers the news of cards to the chats and sessions that made them. They wait in a table until they have arrived."""
+"""Delivers notices about cards to the chats and sessions that created them. They stay in a table until they arrive."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ _ROLE = "card-news"
 
 
 class CardNotices:
-    """Delivers the news of one home. Without `deliver`, those for chats are left to a gateway."""
+    """Delivers the notices of one home. Without `deliver`, those for chats are left to a gateway."""
 
     def __init__(self, app: App, deliver: Deliver | None = None) -> None:
         self._app = app
@@ -32,12 +32,12 @@ class CardNotices:
         return self._app.store.boards
 
     def begin(self) -> None:
-        """Delivers what waits, in the background."""
+        """Delivers pending notices in the background."""
         if not self._tasks:
             self._tasks.start(self._take_waiting())
 
     async def join(self) -> None:
-        """Waits until what waited is delivered."""
+        """Waits until the pending notices are delivered."""
         await self._tasks.join()
 
     async def close(self) -> None:
