@@ -217,8 +217,9 @@ async def test_a_model_that_is_not_known_to_see_is_said_once_with_how_to_change_
         (withheld,) = chat.rows(PictureWithheld)
     assert isinstance(withheld, PictureWithheld)
     assert withheld.why == "text_only"
+    assert "openai-compatible:plain-text-1" in withheld.detail
     assert (
-        "images: true for plain-text-1 in custom_providers.openai-compatible.models"
+        "set images: true for it in custom_providers.openai-compatible.models"
         in withheld.detail
     )
     assert not any(has_picture(post) for post in server.posts)

@@ -22,6 +22,20 @@ def test_every_language_shows_why_a_card_waits(code: str) -> None:
     assert "boards.max_running" in shown
 
 
+@pytest.mark.parametrize("code", [code for code in LANGUAGES if code != "en"])
+def test_a_reason_about_one_thing_is_shown_also_where_its_words_need_the_number(
+    code: str,
+) -> None:
+    catalogue = Catalogue(code)
+    for text in (
+        "A picture was rejected by the provider, so a smaller copy was sent. (HTTP 400)",
+        "its run ended badly; the last one: failed",
+    ):
+        shown = catalogue.reason(text)
+        assert shown != text
+        assert "{" not in shown
+
+
 def test_programs_get_the_reason_as_the_log_has_it() -> None:
     row = {"type": "agent.turn.ended", "reason": "failed", "detail": _FULL}
     with in_language(None):

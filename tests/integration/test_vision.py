@@ -87,7 +87,7 @@ async def test_for_a_blind_model_another_one_answers_the_question(
         assert not has_picture(told)
         assert b"It is black." in told.body
     assert isinstance(withheld, PictureWithheld)
-    assert "Another model described it instead" in withheld.detail
+    assert "A description by another model was sent instead" in withheld.detail
     assert isinstance(finished, ToolFinished)
     assert finished.text.endswith("own:seeing looked at it.")
 
@@ -121,7 +121,7 @@ async def test_without_a_model_ocr_reads_the_text_in_a_picture(tmp_path: Path) -
             (withheld,) = chat.rows(PictureWithheld)
         assert b"Invoice 4711 paid" in server.posts[1].body
     assert isinstance(withheld, PictureWithheld)
-    assert "Its text was read by OCR instead" in withheld.detail
+    assert "The text that OCR read was sent instead" in withheld.detail
 
 
 async def test_a_refused_picture_of_vision_analyze_does_not_poison_the_session(

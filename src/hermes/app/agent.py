@@ -187,7 +187,9 @@ class Agent:
             self._prepared[root] = self._choice_of(root)
         self._modes.setdefault(root, None)
         if root == session:
-            self._note_plan_mode(root, history.mode == "plan")
+            is_planned = history.mode == "plan"
+            if (self._modes[root] == "plan") != is_planned:
+                self._read_mode(root)  # the history may be older than the choice
         else:
             self._read_mode(root)
             self._agents.pop(root, None)

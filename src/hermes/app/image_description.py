@@ -236,8 +236,8 @@ def _instead(descriptions: Sequence[str]) -> str:
     from hermes.media.picture_text import OCR_PREFIX
 
     if all(one.startswith(OCR_PREFIX) for one in descriptions):
-        return t.logged("Its text was read by OCR instead.")
-    return t.logged("Another model described it instead.")
+        return t.logged("The text that OCR read was sent instead.")
+    return t.logged("A description by another model was sent instead.")
 
 
 def _unseen(source: str, why: str) -> PictureDescribed:

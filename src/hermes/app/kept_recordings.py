@@ -3,6 +3,7 @@
 A recording is named by the hash of its content, so one that is sent twice is one file.
 """
 
+import contextlib
 import hashlib
 import re
 import time
@@ -52,8 +53,9 @@ class KeptRecordings:
         """Deletes recordings whose messages were never sent."""
         oldest = time.time() - _MAX_UNSENT_AGE_S
         for path in self._unsent.iterdir():
-            if path.stat().st_mtime < oldest:
-                path.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # sent at this moment
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
 
 
 def played(path: Path) -> tuple[bytes, str] | None:

@@ -86,7 +86,8 @@ class SessionJournal:
     async def load(self) -> None:
         """Reads the whole log once."""
         rows = await self._rows()
-        self._app.note_lineage(rows[0])
+        if rows:
+            self._app.note_lineage(rows[0])
         for row in rows:
             self.history.add(row.seq, row.event, row.turn)
             self._count(row.event)

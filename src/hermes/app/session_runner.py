@@ -222,6 +222,7 @@ class Runner:
         finally:
             self._journal = None  # right after the last look, so no message is missed
             helpers.cancel()
+            watch.close()  # a helper that never began closes nothing
             journal.close()
 
     async def _pursue_goal(self, journal: SessionJournal) -> bool:

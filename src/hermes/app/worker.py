@@ -5,7 +5,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermes import __version__
 from hermes.app.agent import Agent
@@ -23,6 +23,9 @@ from hermes.store.ports import RowWatch
 from hermes.store.role_leases import HeldRole
 from hermes.store.work_queue import OFFERED
 from hermes.text.translation import translator
+
+if TYPE_CHECKING:
+    from hermes.app.boards.dispatcher import Dispatcher
 
 t = translator(__name__)
 
@@ -47,7 +50,9 @@ class Worker:
         self._tell = tell
         self._running: dict[str, asyncio.Task[None]] = {}
         self._background = BackgroundTasks("a part of the worker")
-        self._stopping = asyncio.Event()
+        self._stopping = asyncio.Event()  # nothing new is taken
+        self._closing = asyncio.Event()  # what runs is stopped
+        self._cards: Dispatcher | None = None
         self._woken = asyncio.Event()
         self._role: HeldRole | None = None
         self._stream: Any = None
@@ -85,12 +90,14 @@ class Worker:
         if app.settings.boards.enabled:
             from hermes.app.boards.dispatcher import Dispatcher
 
-            cards = Dispatcher(app, self._secrets)
-            self._background.start(cards.run(self._stopping))
+            self._cards = Dispatcher(app, self._secrets)
+            self._background.start(self._cards.run(self._closing))
 
     async def drain(self) -> None:
         """Takes nothing new and waits for running turns. What does not end in time is handed over to other workers."""
         self._stopping.set()
+        if self._cards is not None:
+            self._cards.drain()
         with contextlib.suppress(StoreError):
             self._presence.drain()
         if self._role is not None:
@@ -103,8 +110,11 @@ class Worker:
             async with asyncio.timeout(timeout_s):
                 await self.agent.service.park()
                 await self.agent.service.all_idle()
+                if self._cards is not None:
+                    await self._cards.finished()
         except TimeoutError:
             log.warning("turns still run after %g seconds; they are stopped", timeout_s)
+        self._closing.set()
         await self.agent.close()
         await cancel_and_wait(*self._running.values())
         await self._background.close()

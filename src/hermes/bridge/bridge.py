@@ -1,4 +1,4 @@
-"""The bridge sends the events of this process to a dashboard. `publish` never waits for it.
+"""The bridge sends the events of this process to a dashboard. `publish` never blocks on it.
 
 The bridge runs in its own thread, which sleeps while nothing happens. Durable events are sent again until the dashboard
 has acknowledged them. Those of a process that was killed are sent by the next process.
@@ -25,17 +25,17 @@ from hermes.primitives.backoff import Backoff
 
 log = logging.getLogger("hermes.bridge")
 
-_BATCH_INTERVAL_S = 0.004  # events that come meanwhile are sent together
+_BATCH_INTERVAL_S = 0.004  # events that arrive in this time are sent together
 _MAX_BATCH_BYTES = 192 * 1024
 _CONNECTION_SILENCE_TIMEOUT_S = 90.0  # without any data, pings included
-_ACK_TIMEOUT_S = 30.0  # without progress; then the connection is made again
+_ACK_TIMEOUT_S = 30.0  # without progress; then the bridge reconnects
 _BRIDGE_STOP_TIMEOUT_S = 1.0
 
 State: TypeAlias = Literal["waiting", "connecting", "connected", "refused", "stopped"]
 
 
 class BridgeStats(msgspec.Struct, frozen=True):
-    """Counts the events of this process. An event that is neither dropped nor refused has arrived, or waits."""
+    """Counts the events of this process. An event that is neither dropped nor refused has arrived or is queued."""
 
     state: State
     url: str
@@ -63,11 +63,11 @@ _decode = msgspec.json.Decoder(_Ack).decode
 
 
 class _Stopped(WireClosed):
-    """The bridge was stopped while it waited."""
+    """The bridge was stopped while it was waiting."""
 
 
 class Bridge:
-    """The bridge of one process. `find` returns where the dashboard is, before each attempt; None while there is none."""
+    """The bridge of one process. `find` returns the dashboard's address before each attempt; None if there is none."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Bridge:
         self._heirs = OrphanSpools(outbox)
         self._hurried = threading.Event()
         self.arrived = -1
-        """How many transient events the dashboard has received; -1 before it said so."""
+        """How many transient events the dashboard has received; -1 until it reports a number."""
         self._url = ""
         self._connects = 0
         self.state: State = "connecting"
@@ -124,7 +124,7 @@ class Bridge:
         )
 
     def stop(self, grace: float = _BRIDGE_STOP_TIMEOUT_S) -> None:
-        """Stops. Sends what waits if there is time; the rest stays in the spool."""
+        """Stops. Sends queued events if there is time; the rest stays in the spool."""
         if self.state == "stopped":
             return
         self._bus.unsubscribe(self._handle)
@@ -137,11 +137,11 @@ class Bridge:
         self._thread.join(grace + 1.0)
         if (
             not self._thread.is_alive()
-        ):  # otherwise it hangs in the resolver and ends with the process
+        ):  # otherwise it is stuck in the resolver and ends with the process
             self._end()
 
     def reconnect_now(self) -> None:
-        """Connects at once, because a dashboard has started."""
+        """Reconnects immediately, because a dashboard has started."""
         self._hurried.set()
 
     def _end(self) -> None:
@@ -210,7 +210,7 @@ class Bridge:
             wire.close()
 
     def _greet(self, wire: Wire) -> None:
-        """Asks the dashboard what has arrived, and continues from there."""
+        """Asks the dashboard which events have arrived, and continues after them."""
         self.arrived = -1
         names = [self.publisher, f"{self.publisher}.transient", *self._heirs.publishers]
         wire.send(
@@ -272,11 +272,11 @@ class Bridge:
 
     @property
     def _is_late(self) -> bool:
-        """Whether the time to stop is over."""
+        """Whether the time for stopping has run out."""
         return self._stopping.is_set() and time.monotonic() > self._deadline
 
     def _frames(self) -> list[bytes]:
-        """The frames to send next. Those of orphaned spools come first."""
+        """Returns the frames to send next. Those of orphaned spools come first."""
         return self._heirs.frames(_MAX_BATCH_BYTES) or self.outbox.batch(
             _MAX_BATCH_BYTES
         )
@@ -289,7 +289,7 @@ class Bridge:
         self._asleep = False
 
     def _wait(self, sock: socket.socket, also_write: bool, seconds: float) -> None:
-        """Waits for a connection that is being made."""
+        """Waits until a connection is established."""
         deadline = time.monotonic() + seconds
         while not self._wakeup.wait(
             sock.fileno(), also_write, min(deadline - time.monotonic(), 0.1)
@@ -300,7 +300,7 @@ class Bridge:
                 raise WireClosed("it took too long")
 
     def _receive(self, wire: Wire) -> bool:
-        """Reads acknowledgements. Returns False when nothing came."""
+        """Reads acknowledgements. Returns False if nothing arrived."""
         before = wire.received
         for message in wire.receive():
             try:
@@ -324,7 +324,7 @@ class Bridge:
 
     @property
     def _waits(self) -> bool:
-        """Whether something that was sent is not acknowledged yet."""
+        """Whether something was sent but not acknowledged yet."""
         return bool(self.outbox.spool.waiting or self._heirs.publishers)
 
     def _acknowledged(self) -> int:
@@ -332,7 +332,7 @@ class Bridge:
 
 
 class Wakeup:
-    """One thread waits; any thread may wake it."""
+    """Lets one thread wait and any thread wake it."""
 
     def __init__(self) -> None:
         self._heard, self._rung = os.pipe()
@@ -340,8 +340,8 @@ class Wakeup:
             os.set_blocking(handle, False)
 
     def wake(self) -> None:
-        """Ends a wait, or the next one."""
-        with contextlib.suppress(OSError):  # full: the thread is awake already
+        """Ends the current wait, or the next one."""
+        with contextlib.suppress(OSError):  # full: the thread is already awake
             os.write(self._rung, b"!")
 
     def wait(self, handle: int, also_write: bool, seconds: float) -> bool:

@@ -1,7 +1,7 @@
 """The event socket of a running process: a Unix socket in the home's `run/` folder that serves its events.
 
-Without a reader it is a sleeping thread. A reader receives JSON lines. A slow reader misses events, is told how many,
-and slows nobody down.
+Without a reader, the thread sleeps. A reader receives JSON lines. A slow reader misses events and is told how many, but
+slows nobody down.
 """
 
 import contextlib
@@ -25,8 +25,8 @@ from hermes.primitives.repeated_errors import RepeatedErrors
 log = logging.getLogger("hermes.bridge")
 
 _PREFIX, _LOOKOUT, _SUFFIX = "events-", "lookout-", ".sock"
-_GREETING_TIMEOUT_S = 5.0  # that a new process waits for those who want to read it
-_MAX_PATH_BYTES = 100  # of a path that a socket can have
+_GREETING_TIMEOUT_S = 5.0  # that a new process waits for readers
+_MAX_PATH_BYTES = 100  # maximum bytes of a socket's path
 _MAX_QUEUED_READER_EVENTS = 10_000
 _IO_TIMEOUT_S = 10.0  # for a client to send its request, or to read something
 _MAX_REQUEST_BYTES = 64 * 1024
@@ -35,12 +35,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 class SocketRequest(msgspec.Struct, frozen=True):
-    """What a client asks for: the events of a pattern, or the counters. `dashboard` says that a dashboard has started."""
+    """A client's request: the events of a pattern, or the counters. `dashboard` means that a dashboard has started."""
 
     do: Literal["tail", "stats", "dashboard"]
     pattern: str = "**"
     relayed: bool = False
-    """Whether to include events that came from other processes."""
+    """Whether to include events from other processes."""
 
 
 class EventSocket:
@@ -63,7 +63,7 @@ class EventSocket:
         self._path = folder / f"{_PREFIX}{os.getpid()}{_SUFFIX}"
         self._server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._path.unlink(missing_ok=True)  # of a process that had this id before
+            self._path.unlink(missing_ok=True)  # left by a process with the same id
             with address(self._path) as place:
                 self._server.bind(place)
             self._path.chmod(0o600)
@@ -166,7 +166,7 @@ class _Reader:
         self._news.set()
 
     def lines(self) -> Iterator[bytes]:
-        """The lines to send, with an empty line now and then, which detects a reader that is gone."""
+        """Yields the lines to send, and now and then an empty one, which detects a reader that is gone."""
         over = False
         while not over:
             if not self._is_over:
@@ -193,12 +193,12 @@ class _Reader:
 
 
 def event_sockets(folder: Path) -> list[Path]:
-    """The event sockets of the running processes."""
+    """Returns the event sockets of the running processes."""
     return _sockets(folder, _PREFIX)
 
 
 def new_process_socket(folder: Path) -> socket.socket:
-    """A socket that each new process connects to when it starts. The process waits until that connection is closed."""
+    """Creates a socket that each new process connects to at its start. The process waits until it is closed."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     path = folder / f"{_LOOKOUT}{os.getpid()}{_SUFFIX}"
     path.unlink(missing_ok=True)
@@ -209,15 +209,15 @@ def new_process_socket(folder: Path) -> socket.socket:
 
 
 def remove_new_process_socket(folder: Path) -> None:
-    """Removes the socket that `new_process_socket` made."""
+    """Removes the socket of `new_process_socket`."""
     (folder / f"{_LOOKOUT}{os.getpid()}{_SUFFIX}").unlink(missing_ok=True)
 
 
 def _greet_lookouts(folder: Path) -> None:
-    """Connects to those who wait for new processes, so that they can read this one from its first event on.
+    """Connects to the sockets of processes that wait for new ones, so that they can read this one from its first event.
 
-    On a busy machine they may need seconds for that, and a short run would be over. One that is stopped (Ctrl-Z) can't
-    answer, so nobody waits for it.
+    On a busy machine that may take them seconds, and a short run would be over by then. A stopped process (Ctrl-Z)
+    can't answer, so it is not waited for.
     """
     for path in _sockets(folder, _LOOKOUT):
         if _is_stopped(path.name.removeprefix(_LOOKOUT).removesuffix(_SUFFIX)):
@@ -233,7 +233,7 @@ def _greet_lookouts(folder: Path) -> None:
 
 
 def _is_stopped(pid: str) -> bool:
-    """Whether a process was stopped by a signal. False where the system can't tell."""
+    """Returns whether a process was stopped by a signal. False if the system can't tell."""
     try:
         state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2][:1]
     except OSError:
@@ -242,7 +242,7 @@ def _is_stopped(pid: str) -> bool:
 
 
 def _sockets(folder: Path, prefix: str) -> list[Path]:
-    """The sockets of running processes. Those of dead processes are removed."""
+    """Returns the sockets of running processes. Those of dead processes are removed."""
     found: list[Path] = []
     for path in sorted(folder.glob(f"{prefix}*{_SUFFIX}")):
         number = path.name.removeprefix(prefix).removesuffix(_SUFFIX)

@@ -1,4 +1,4 @@
-"""Events that are handled in a thread of their own, so that no publisher waits for it."""
+"""Handles events in a separate thread, so that no publisher waits."""
 
 import queue
 import threading
@@ -11,7 +11,7 @@ _MAX_QUEUED_EVENTS = 10_000
 
 
 class EventThread:
-    """Runs `run` in a thread, with the events of some topics as they come. `accepts` says which of them it wants."""
+    """Runs `run` in a thread, with the events of some topics as they arrive. `accepts` says which of them it wants."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class EventThread:
         accepts: Callable[[Mapping[str, Any]], bool] = lambda _: True,
     ) -> None:
         self.dropped = 0
-        """How many events came faster than they were handled."""
+        """How many events arrived faster than they were handled."""
         self._bus = bus
         self._accepts = accepts
         self._queue: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
@@ -33,7 +33,7 @@ class EventThread:
         self._thread.start()
 
     def stop(self, grace_s: float) -> None:
-        """Ends the events, and waits so long for the thread."""
+        """Ends the stream of events, and waits a limited time for the thread."""
         self._unsubscribe()
         self._queue.put(None)
         self._thread.join(grace_s)

@@ -1,6 +1,6 @@
-"""Metrics for OpenTelemetry: turns, lease renewals, the depth of the queues, and how late rows of other machines arrive.
+"""Metrics for OpenTelemetry: turns, lease renewals, queue depths, and how late rows of other machines arrive.
 
-Everything, including loading the libraries and reading the store, happens in threads of its own.
+Everything, including loading the libraries and reading the store, happens in separate threads.
 """
 
 import logging
@@ -25,7 +25,7 @@ _INTERVAL_S = 30.0
 _TOPICS = ("agent.turn.ended", "agent.message.*", "store.unreachable")
 
 Gauges = Callable[[], Mapping[str, float]]
-"""Reads the gauges, by name. Called before each export, in a thread."""
+"""Returns the gauges by name. Called before each export, in a thread."""
 GAUGES = {
     "hermes.queue.chat_messages": "Messages of chats that wait to be handled.",
     "hermes.queue.due_jobs": "Planned runs of jobs that are due.",
@@ -96,7 +96,7 @@ class MetricExport:
         is_first = name == next(iter(GAUGES))
 
         def observe(_: "CallbackOptions") -> "Iterable[Observation]":
-            if is_first:  # all are read together, once for each export
+            if is_first:  # all are read together, once per export
                 self._read = self._safely_read()
             if name in self._read:
                 yield Observation(self._read[name])

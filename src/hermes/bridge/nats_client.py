@@ -1,5 +1,7 @@
-"""The connection to NATS: an event loop of its own, in a thread. While the server is away nothing is kept for it, and
-nothing waits for it; whoever sends is told."""
+"""The connection to NATS: a separate event loop, in a thread.
+
+While the server is unreachable, nothing is queued for it and nothing waits for it; senders are told.
+"""
 
 import asyncio
 import logging
@@ -32,18 +34,18 @@ TOKEN = "EVENTS_TOKEN"  # noqa: S105 - the name of a variable
 _CONNECT_TIMEOUT_S = 2
 _RECONNECT_INTERVAL_S = 0.5
 _PING_INTERVAL_S = 2
-_MAX_QUEUED = 10_000  # messages on their way to the connection
+_MAX_QUEUED = 10_000  # messages queued for the connection
 _CLOSE_TIMEOUT_S = 2.0
 
 Handler = Callable[["Msg"], Awaitable[None]]
 
 
 class EventsAddressError(HermesError):
-    """`events.url`, or what belongs to it, can't be used."""
+    """`events.url`, or a setting that belongs to it, can't be used."""
 
 
 class NatsOptions(msgspec.Struct, frozen=True):
-    """Where NATS is, and how to reach it."""
+    """The address of NATS and the connection options."""
 
     settings: EventSettings
     password: str = ""
@@ -59,13 +61,13 @@ class NatsOptions(msgspec.Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """The addresses for people, without users."""
+        """The addresses for people, without user names."""
         return ", ".join(
             urlsplit(one).netloc.rpartition("@")[2] for one in self.servers
         )
 
     def connect_arguments(self) -> dict[str, Any]:
-        """Returns what nats-py needs to connect. Raises for an address that can't be used."""
+        """Returns the arguments for nats-py's connect. Raises for an address that can't be used."""
         parts = [urlsplit(one) for one in self.servers]
         self._require_usable(parts)
         user = next((one.username for one in parts if one.username), None)
@@ -142,7 +144,7 @@ class _Subscription(NamedTuple):
 
 
 class NatsClient:
-    """One connection, made in the background and again after each loss. Its methods may be called on any thread."""
+    """One connection, made in the background and restored after each loss. Its methods may be called on any thread."""
 
     def __init__(self, options: NatsOptions) -> None:
         self._arguments = options.connect_arguments()
@@ -164,7 +166,7 @@ class NatsClient:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the server was there at the last look."""
+        """Whether the server was reachable at the last check."""
         return self._client is not None and self._client.is_connected
 
     @property
@@ -175,18 +177,18 @@ class NatsClient:
         return self._client
 
     def publish(self, subject: str, data: bytes) -> bool:
-        """Sends a message soon, in the order of the calls. Returns False, and drops it, if that is not possible now."""
+        """Sends a message soon, in the order of the calls. Drops it and returns False if that is not possible now."""
         if not self.is_connected or len(self._outgoing) >= _MAX_QUEUED:
             self.dropped += 1
             return False
         self._outgoing.append((subject, data))
         if len(self._outgoing) == 1:
-            with suppress(RuntimeError):  # it is closed
+            with suppress(RuntimeError):  # the client is closed
                 self.loop.call_soon_threadsafe(self._send_soon)
         return True
 
     def subscribe(self, subject: str, handler: Handler) -> Callable[[], None]:
-        """Receives messages on the client's thread, also after reconnects. Returns how to end that."""
+        """Receives messages on the client's thread, even after reconnects. Returns a function that unsubscribes."""
         wanted = _Subscription(subject, handler)
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self._want, wanted)
@@ -198,7 +200,7 @@ class NatsClient:
         return end
 
     def close(self) -> None:
-        """Sends what waits, and ends the connection and the thread. Idempotent."""
+        """Sends queued messages, and ends the connection and the thread. Idempotent."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -211,12 +213,12 @@ class NatsClient:
             await self._sending
         if self._client is not None:
             if self._client.is_connected:
-                with suppress(Exception):  # it is going anyway
+                with suppress(Exception):  # it is closing anyway
                     await self._client.flush(1)
             await self._client.close()
 
     async def _connect(self) -> None:
-        """Connects for the first time; the library connects again by itself."""
+        """Connects for the first time; the library reconnects by itself."""
         from nats.aio.client import Client
 
         pause = Backoff(_RECONNECT_INTERVAL_S, 2.0)
@@ -305,8 +307,9 @@ class NatsClient:
 
 
 async def end_client(client: "Client") -> None:
-    """Closes the library's client. It would wait for ever for a connection whose certificate was not accepted, and leave
-    that one open.
+    """Closes the library's client.
+
+    The library would wait forever for a connection whose certificate was not accepted, and leave it open.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(_CLOSE_TIMEOUT_S):
@@ -316,7 +319,7 @@ async def end_client(client: "Client") -> None:
         writer = getattr(transport, name, None)
         if writer is not None:
             writer.transport.abort()
-    await asyncio.sleep(0)  # the loop closes its socket in the next round
+    await asyncio.sleep(0)  # the loop closes its socket in the next iteration
 
 
 def _without_user(address: str) -> str:

@@ -1,4 +1,4 @@
-"""Looks once at the NATS server: is it there, does it let us in, which version it is, and what it offers."""
+"""Checks the NATS server once: whether it is reachable and accepts us, its version, and its features."""
 
 import asyncio
 import ssl
@@ -18,7 +18,7 @@ _ONCE = {
 
 
 class NatsHealth(msgspec.Struct, frozen=True):
-    """What was found. `fault` says why it can't be used, if it can't."""
+    """The findings. `fault` says why the server can't be used, if it can't."""
 
     fault: str = ""
     to_do: str = ""
@@ -72,7 +72,7 @@ async def _look(arguments: dict[str, Any]) -> NatsHealth:
 
 
 def _is_encrypted(client: Any) -> bool:
-    """Whether the connection is; the library does not say it."""
+    """Returns whether the connection is encrypted, which the library does not report."""
     return client._transport._io_writer.get_extra_info("ssl_object") is not None  # noqa: SLF001
 
 

@@ -1,4 +1,4 @@
-"""What Hermes says over NATS: which sessions have new rows, and transient events by session."""
+"""The messages that Hermes sends over NATS: which sessions have new rows, and transient events by session."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
-_NOBODY = "-"  # instead of a session in the subject of an event without one
+_NOBODY = "-"  # in place of a session, in the subject of an event without one
 _ASK_TIMEOUT_S = 0.5
 
 
@@ -27,7 +27,7 @@ def open_link(settings: EventSettings, secrets: Secrets) -> "NatsLink":
 
 
 def link_options(settings: EventSettings, secrets: Secrets) -> NatsOptions:
-    """Returns where NATS is. Raises if nats-py is missing."""
+    """Returns the options for NATS. Raises if nats-py is missing."""
     try:
         import nats  # noqa: F401 - the thread imports what it needs
     except ImportError as error:
@@ -48,7 +48,7 @@ class NatsLink:
         self.subject = subject
 
     def announce(self, sessions: frozenset[str]) -> bool:
-        """Tells all processes which sessions have new rows."""
+        """Notifies all processes which sessions have new rows."""
         data = "\n".join(sorted(sessions)).encode()
         return self.client.publish(f"{self.subject}.rows", data)
 
@@ -87,7 +87,7 @@ class NatsLink:
         return self.client.subscribe(f"{self.subject}.live.{name}", take)
 
     def answer_asks(self, answer: Callable[[str], bytes | None]) -> Callable[[], None]:
-        """Answers those who ask for what is not in the log yet; `answer` gets a session's token."""
+        """Answers requests for events that are not in the log yet; `answer` gets a session's token."""
 
         async def take(message: "Msg") -> None:
             found = answer(message.subject.rpartition(".")[2])
@@ -97,7 +97,7 @@ class NatsLink:
         return self.client.subscribe(f"{self.subject}.ask.*", take)
 
     async def ask(self, session: str) -> bytes | None:
-        """Asks whoever runs a session for what is not in the log yet. Runs on the client's thread."""
+        """Asks the process that runs a session for events that are not in the log yet. Runs on the client's thread."""
         try:
             reply = await self.client.client.request(
                 f"{self.subject}.ask.{token(session)}", b"", timeout=_ASK_TIMEOUT_S
@@ -112,7 +112,7 @@ class NatsLink:
 
 
 def token(session: str) -> str:
-    """A session's id as a part of a subject."""
+    """Returns a session's id as part of a subject."""
     if not session:
         return _NOBODY
     if _PLAIN.fullmatch(session):

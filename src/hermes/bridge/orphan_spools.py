@@ -1,4 +1,4 @@
-"""Spools of processes that are gone. Another process takes them over and sends them."""
+"""Spools of processes that have ended. Another process takes them over and sends them."""
 
 import contextlib
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class OrphanSpools:
         self._left: dict[str, _Left] = {}
         self._more = False
         self.torn = 0
-        """How many of their records were damaged."""
+        """How many of their records are damaged."""
 
     @property
     def publishers(self) -> list[str]:
@@ -46,7 +46,7 @@ class OrphanSpools:
                 self._inherit(publisher, int(epoch), Spool(folder))
 
     def frames(self, room: int) -> list[bytes]:
-        """The frames to send next, about `room` bytes."""
+        """Returns the frames to send next, about `room` bytes."""
         if self._more and not self._left:
             self.adopt()
         for publisher, (epoch, spool) in self._left.items():
@@ -57,12 +57,12 @@ class OrphanSpools:
         return []
 
     def rewind(self) -> None:
-        """Sends again what was not acknowledged."""
+        """Sends unacknowledged records again."""
         for left in self._left.values():
             left.spool.rewind()
 
     def ack(self, publisher: str, epoch: int, number: int) -> None:
-        """Acknowledges the records of a publisher. A spool that is empty then is dropped."""
+        """Acknowledges the records of a publisher. Drops a spool that is empty afterwards."""
         left = self._left.get(publisher)
         if left is None or left.epoch != epoch:
             return
@@ -72,7 +72,7 @@ class OrphanSpools:
             del self._left[publisher]
 
     def close(self) -> None:
-        """Closes the spools. Records that wait stay on disk."""
+        """Closes the spools. Unsent records stay on disk."""
         for left in self._left.values():
             left.spool.close()
 

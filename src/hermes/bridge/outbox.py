@@ -1,4 +1,4 @@
-"""Events that wait to be sent to a dashboard, in order: durable ones in a spool, transient ones in memory.
+"""Events that are queued for a dashboard, in order: durable ones in a spool, transient ones in memory.
 
 Publishers call only `put`. Everything else happens in the bridge's thread.
 """
@@ -26,12 +26,10 @@ log = logging.getLogger("hermes.bridge")
 
 MAX_TRANSIENT_EVENTS = 1024
 _MAX_EVENT_BYTES = 700 * 1024  # a dashboard accepts messages of 1 MiB
-_SHORTEST = (
-    16 * 1024
-)  # characters that are left of a text in an event that is too large
+_SHORTEST = 16 * 1024  # length to which texts are cut in an event that is too large
 _READ_BYTES = 128 * 1024  # from the spool at once
 _MAX_ENCODED_EVENTS = 128  # at once
-_MAX_TOPICS = 1000  # whose frame head is kept
+_MAX_TOPICS = 1000  # topics whose frame head is cached
 _SPOOLED = "gateway."  # events for hooks are in no log, so they are spooled
 
 _born = itemgetter(0)
@@ -53,7 +51,7 @@ class _Frame(msgspec.Struct, gc=False, rename={"relay": "_bus_relay"}):
 
 
 class _RowPosition(msgspec.Struct, gc=False):
-    """Where a row is in the log."""
+    """The position of a row in the log."""
 
     session_id: str
     epoch: int
@@ -61,9 +59,9 @@ class _RowPosition(msgspec.Struct, gc=False):
 
 
 class Outbox:
-    """Filled by publishers in any thread, emptied by one sender. `hide` leaves out sensitive fields.
+    """Filled by publishers in any thread, emptied by one sender. `hide` removes sensitive fields.
 
-    With `shared_log`, the dashboard reads the same log: of a row, only its position is sent.
+    With `shared_log`, the dashboard reads the same log, so only the position of a row is sent.
     """
 
     def __init__(
@@ -91,32 +89,32 @@ class Outbox:
         self._most = most
         self._lock = (
             threading.RLock()
-        )  # a signal handler may publish while its thread is in here
+        )  # a signal handler may publish while its thread is here
         self._passing: deque[tuple[int, Mapping[str, Any]]] = deque()
         self._missing = removed
         self._gaps: deque[tuple[int, int]] = (
             deque()
-        )  # on their way: the number of the frame, how many are missing
+        )  # in flight: the number of the frame, how many are missing
         self._ahead: deque[tuple[int, bytes]] = deque()
         self._large: deque[bytes] = (
             deque()
-        )  # frames of transient events that come next, too large to go together
-        self._large_behind = 0  # the record after which they were born
-        self._read = 0  # number of the last record that was read from the spool
+        )  # next frames of transient events, too large to go together
+        self._large_behind = 0  # the record that precedes them
+        self._read = 0  # number of the last record read from the spool
         self.heard = 0
         """How many transient events were published here."""
         self.dropped = 0
-        """How many of them never arrived: the queue was full, or the connection broke."""
+        """How many of them were lost: the queue was full, or the connection broke."""
         self.sent = 0
         """How many frames without a number were sent: transient events, and gaps between them."""
         self.cut = 0
-        """How many events were too large to be sent whole."""
+        """How many events were too large to be sent in full."""
 
     def put(self, event: Mapping[str, Any]) -> None:
         """Adds an event. Called in the publisher's thread."""
         topic = event.get(
             "type"
-        )  # a kind of dict answers that quicker than event["type"]
+        )  # a dict subclass answers this faster than event["type"]
         if topic.__class__ is str and (topic in _DURABLE or topic.startswith(_SPOOLED)):
             is_row = self._shared_log and topic in _DURABLE
             position = _position(event) if is_row else None
@@ -131,7 +129,7 @@ class Outbox:
                 self.dropped += 1
 
     def rewind(self, arrived: int) -> None:
-        """After a reconnect, continues behind what was acknowledged. So many of the `sent` frames have arrived."""
+        """After a reconnect, continues after the acknowledged records. `arrived` of the sent frames have arrived."""
         self.spool.rewind()
         self._ahead.clear()
         self._read = self.spool.acked
@@ -144,17 +142,17 @@ class Outbox:
             self._gaps.clear()
 
     def settle(self, arrived: int) -> None:
-        """So many of the `sent` frames have arrived, and need not be remembered."""
+        """Records that this many of the `sent` frames have arrived and can be forgotten."""
         while self._gaps and self._gaps[0][0] <= arrived:
             self._gaps.popleft()
 
     def lose(self, count: int) -> None:
-        """Adds a gap for events of another process that are missing."""
+        """Adds a gap for missing events of another process."""
         with self._lock:
             self._missing += count
 
     def forfeit(self) -> None:
-        """Counts the events that will never be sent as dropped."""
+        """Counts events that will never be sent as dropped."""
         with self._lock:
             self.dropped += len(self._passing) + len(self._large)
             self._passing.clear()
@@ -167,7 +165,7 @@ class Outbox:
 
     @property
     def has_news(self) -> bool:
-        """Whether something waits to be sent."""
+        """Whether something is queued."""
         return bool(
             self._passing
             or self._large
@@ -177,7 +175,9 @@ class Outbox:
         )
 
     def batch(self, room: int) -> list[bytes]:
-        """The next frames, about `room` bytes; none when nothing waits. One of them may hold several, separated by commas."""
+        """Returns the next frames, about `room` bytes; empty if none are queued. One may hold several, joined by
+        commas.
+        """
         frames: list[bytes] = []
         size, first = 0, self.sent
         with self._lock:
@@ -198,7 +198,7 @@ class Outbox:
         return frames
 
     def _count(self, frames: list[bytes], row: tuple[int, bytes], first: int) -> None:
-        """Adds frames without a number. Before the first one comes the number at which the dashboard begins to count."""
+        """Adds frames without a number. Before the first one, sends the number from which the dashboard counts."""
         if self.sent == first:
             frames.append(
                 numbered(b"", f"{self.publisher}.transient", self.epoch, first + 1)
@@ -207,7 +207,7 @@ class Outbox:
         frames.append(row[1])
 
     def _next_row(self) -> tuple[int, bytes] | None:
-        """The next transient events that fit together, and their number."""
+        """Returns the next transient events that fit together, and their number."""
         while not self._large:
             events = self._next_passing()
             if not events:
@@ -223,14 +223,14 @@ class Outbox:
         return None
 
     def _render_each(self, events: list[Mapping[str, Any]]) -> None:
-        """Encodes events one by one, when they can't be encoded together."""
+        """Encodes events one by one if they can't be encoded together."""
         self._large_behind = self._read
         self._large.extend(
             self._rendered(str(event["type"]), event) + b"}" for event in events
         )
 
     def _next_passing(self) -> list[Mapping[str, Any]]:
-        """The next transient events, up to the next durable one."""
+        """Returns the next transient events, up to the next durable one."""
         with self._lock:
             passing = self._passing
             count = bisect_right(
@@ -242,7 +242,7 @@ class Outbox:
             return [passing.popleft()[1] for _ in range(count)]
 
     def _next_durable(self) -> tuple[int, bytes] | None:
-        """The next record, unless a transient event comes before it."""
+        """Returns the next record, unless a transient event comes first."""
         if not self._ahead:
             self._ahead.extend(self.spool.read(_READ_BYTES))
         if not self._ahead:
@@ -258,7 +258,7 @@ class Outbox:
         return self._ahead.popleft()
 
     def _rendered(self, topic: str, event: Mapping[str, Any]) -> bytes:
-        """The beginning of an event's frame."""
+        """Returns the beginning of an event's frame."""
         if self._hide:
             event = _shown(event)
         data = self.encoder.encode(event)
@@ -275,7 +275,7 @@ class Outbox:
         return head + data
 
     def _shortened(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The event with long texts cut and other long values removed. The field `cut` names them."""
+        """Returns the event with long texts cut and other long values removed. The field `cut` names them."""
         short: dict[str, Any] = {}
         cut: list[str] = []
         for name, value in event.items():
@@ -289,7 +289,7 @@ class Outbox:
 
 
 def _encoded(events: list[Mapping[str, Any]]) -> bytes:
-    """The frames joined by commas; empty if one of the events is not JSON and must be encoded by itself."""
+    """Returns the frames joined by commas; empty if an event is not JSON and must be encoded separately."""
     if any(type(event) is Unencodable for event in events):
         return b""
     try:
@@ -301,7 +301,7 @@ def _encoded(events: list[Mapping[str, Any]]) -> bytes:
 
 
 def _position(event: Mapping[str, Any]) -> bytes | None:
-    """The beginning of a frame that only says where a row is in the log; None if the event is no row."""
+    """Returns the beginning of a frame that only has a row's position in the log; None if the event is not a row."""
     try:
         row = msgspec.convert(event, _RowPosition)
     except msgspec.ValidationError:
@@ -311,7 +311,7 @@ def _position(event: Mapping[str, Any]) -> bytes | None:
 
 
 def _shown(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The event without its sensitive fields."""
+    """Returns the event without its sensitive fields."""
     hidden = _SENSITIVE.get(str(event["type"]), ())
     if not hidden:
         return event
@@ -320,7 +320,7 @@ def _shown(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def numbered(data: bytes, publisher: str, epoch: int, number: int) -> bytes:
-    """A record of a spool as a frame, or its number alone."""
+    """Returns a spool's record as a frame, or only its number."""
     head = data + b"," if data else b"{"
     return b'%s"publisher":"%s","epoch":%d,"seq":%d}' % (
         head,

@@ -1,6 +1,6 @@
-"""A spool: records on disk, in order, that wait to be acknowledged. Each has a number and a checksum.
+"""A spool: records on disk, in order, that wait for acknowledgement. Each has a number and a checksum.
 
-A spool belongs to one process, which holds its lock. After that process is gone, another can take it over. When `add`
+A spool belongs to one process, which holds its lock. After that process has ended, another can take it over. When `add`
 returns, the record survives the process, but not a power cut.
 """
 
@@ -29,7 +29,7 @@ MAX_RECORDS = 100_000
 MAX_SEGMENT_BYTES = 4 * 1024 * 1024
 _MAX_ACKED_BYTES = (
     64 * 1024
-)  # of acknowledged records that may stay in the last segment
+)  # of acknowledged records that may remain in the last segment
 _HEAD = struct.Struct("<IIQ")  # length, checksum, number
 _MARK = struct.Struct("<QI")  # what was acknowledged, checksum
 _LOCK = "lock"
@@ -53,7 +53,7 @@ class Spool:
         self._max_records = max_records
         self._lock = (
             threading.RLock()
-        )  # a signal handler may publish while its thread is in here
+        )  # a signal handler may publish while its thread is here
         self._waiting: deque[bytes] = deque()
         self._writing = False
         self._missing = 0
@@ -62,7 +62,7 @@ class Spool:
             int, int
         ] = {}  # of the segments, by the number they begin with
         self._segment = 0
-        self._place = (0, 0)  # where reading goes on: segment, offset
+        self._place = (0, 0)  # where reading continues: segment, offset
         self.size = 0
         self.last = 0
         self.acked = 0
@@ -75,7 +75,7 @@ class Spool:
         self._recover()
 
     def add(self, data: bytes) -> None:
-        """Writes a record. If there is no room, counts it; a gap record takes its place later."""
+        """Writes a record. If there is no room, counts it; a gap record later takes its place."""
         with self._lock:
             self._waiting.append(data)
             if (
@@ -90,7 +90,7 @@ class Spool:
                 self._writing = False
 
     def read(self, most: int) -> list[tuple[int, bytes]]:
-        """The next records in order, about `most` bytes; empty when all were read. `rewind` starts again."""
+        """Returns the next records in order, about `most` bytes; empty at the end. `rewind` starts again."""
         records: list[tuple[int, bytes]] = []
         taken = 0
         while taken < most:
@@ -115,7 +115,7 @@ class Spool:
                     taken += len(data)
             if (
                 not end and len(content) < size - offset
-            ):  # a record larger than what was read
+            ):  # a record larger than the chunk read
                 end = self._read_large(segment, offset, records)
             if not end:
                 break
@@ -123,12 +123,12 @@ class Spool:
         return records
 
     def rewind(self) -> None:
-        """Reads again from the first record that was not acknowledged."""
+        """Reads again from the first unacknowledged record."""
         with self._lock:
             self._place = (min(self._sizes), 0)
 
     def ack(self, number: int) -> None:
-        """Acknowledges the records up to a number. They are deleted."""
+        """Acknowledges and deletes the records up to a number."""
         with self._lock:
             if number <= self.acked:
                 return
@@ -155,7 +155,7 @@ class Spool:
         return self.last - self.acked
 
     def close(self) -> None:
-        """Closes the spool, and removes it if no record waits. Idempotent."""
+        """Closes the spool, and removes it if it is empty. Idempotent."""
         with self._lock:
             if self._file_lock.fd < 0:
                 return
@@ -198,7 +198,7 @@ class Spool:
                 log.error("events can't be saved: %s (%s)", self.folder, error)  # noqa: TRY400 - no more to say
             self._failing = True
             return False
-        if written != len(record):  # the disk is full: half a record goes again
+        if written != len(record):  # the disk is full: remove the partial record
             os.ftruncate(self._handle, size)
             return False
         self.last = number
@@ -323,7 +323,7 @@ def _take_lock(folder: Path) -> FileLock:
 
 
 def _records(content: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """The number, content and end of each record, up to the first damaged one."""
+    """Yields the number, content and end of each record, up to the first damaged one."""
     offset = 0
     while offset + _HEAD.size <= len(content):
         length, checksum, number = _HEAD.unpack_from(content, offset)
@@ -339,7 +339,7 @@ def _mark(number: int) -> bytes:
 
 
 def _marked(data: bytes) -> int:
-    """The number in an acknowledgement mark; 0 if the mark is damaged, and then everything is sent again."""
+    """Returns the number in an acknowledgement mark; 0 if the mark is damaged, and then everything is sent again."""
     number = _MARK.unpack(data)[0] if len(data) == _MARK.size else 0
     return number if data == _mark(number) else 0
 

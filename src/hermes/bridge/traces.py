@@ -1,7 +1,7 @@
 """Traces for OpenTelemetry: one trace per turn, with a span for each model call and tool call.
 
 Attributes follow the conventions for generative AI. Message text is left out unless the user asks for it. Everything,
-including loading the libraries, happens in a thread of its own.
+including loading the libraries, happens in a separate thread.
 """
 
 import logging
@@ -31,8 +31,8 @@ _TOPICS = (
     "session.created", "agent.turn.*", "agent.message.user", "agent.message.assistant", "agent.tool.started",
     "agent.tool.finished", "agent.model.retried", "agent.approval.*",
 )  # fmt: skip
-_PROBE_TIMEOUT_S = 0.5  # to see whether the collector answers
-_MAX_TRACED_SESSIONS = 1000  # that are followed at once
+_PROBE_TIMEOUT_S = 0.5  # to check whether the collector answers
+_MAX_TRACED_SESSIONS = 1000  # that are tracked at once
 _USAGE = {
     "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
@@ -45,7 +45,7 @@ _FINE = frozenset(("done", "interrupted"))
 
 
 class TraceStats(msgspec.Struct):
-    """Counts the events that traces are made of."""
+    """Counts the events that go into traces."""
 
     endpoint: str
     spans: int = 0
@@ -58,7 +58,7 @@ class _Turn:
 
     def __init__(self, span: "Span", since: float) -> None:
         self.span = span
-        self.since = since  # when the model was asked, or is about to be
+        self.since = since  # when the model was called, or is about to be
         self.tools: dict[str, Span] = {}
 
 
@@ -86,12 +86,12 @@ class TraceExport:
 
     @property
     def stats(self) -> TraceStats:
-        """What was exported so far."""
+        """The counts so far."""
         self._stats.dropped = self._thread.dropped
         return self._stats
 
     def stop(self, grace: float = 5.0) -> None:
-        """Stops. Sends what waits if there is time."""
+        """Stops. Sends queued spans if there is time."""
         self._thread.stop(grace)
 
     def _run(self, events: Iterator[Mapping[str, Any]]) -> None:
@@ -113,7 +113,7 @@ class TraceExport:
             self._stats.spans = spans.count
         if answers(
             self._settings.endpoint
-        ):  # otherwise the libraries would retry for long, and delay the end of a command
+        ):  # otherwise the libraries retry for long and delay the end of a command
             provider.shutdown()
         else:
             log.warning(
@@ -229,7 +229,7 @@ class _Spans:
         self._turns[session] = _Turn(span, event["ts"])
 
     def _parent_of(self, session: str) -> "Span | None":
-        """The call that a child session works for."""
+        """Returns the call for which a child session works."""
         turn = self._turns.get(self._parents.get(session, ""))
         if turn is None:
             return None
@@ -363,7 +363,7 @@ def keep_quiet() -> None:
 def sent_headers(
     headers: Mapping[str, str], secret: Callable[[str], str | None]
 ) -> tuple[dict[str, str], list[str]]:
-    """The headers with their secrets filled in, and the names of secrets that are not set."""
+    """Returns the headers with their secrets filled in, and the names of unset secrets."""
     missing: list[str] = []
 
     def fill(found: re.Match[str]) -> str:
@@ -379,7 +379,7 @@ def sent_headers(
 
 
 def answers(endpoint: str) -> bool:
-    """Whether something listens at an address. If not, the libraries retry for long, and delay the end of a command."""
+    """Returns whether something listens at an address. If not, the libraries would retry and delay a command's end."""
     place = urlsplit(endpoint)
     try:
         port = place.port or (443 if place.scheme == "https" else 80)

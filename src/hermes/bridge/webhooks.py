@@ -34,9 +34,9 @@ log = logging.getLogger("hermes.webhooks")
 
 _FIRST_DELAY_S, _MAX_DELAY_S = 1.0, 60.0
 _MAX_RETRY_AFTER_S = 300.0
-_MAX_EVENT_REJECTIONS = 5  # of one event, before the next one is tried
+_MAX_EVENT_REJECTIONS = 5  # attempts for one event before the next one is tried
 _READ_BYTES = 64 * 1024
-_PASSING_STATUSES = frozenset((408, 425, 429))  # worth another attempt
+_PASSING_STATUSES = frozenset((408, 425, 429))  # statuses worth a retry
 _SENSITIVE = {
     topic: frozenset(kind.sensitive)
     for topic, kind in CATALOGUE.items()
@@ -58,9 +58,9 @@ class WebhookStats(msgspec.Struct, frozen=True):
     refused: int
     """Events that the address rejected."""
     dropped: int
-    """Events for which there was no room."""
+    """Events that did not fit in the spool."""
     replaced: int
-    """Values that JSON can't hold and that were sent as strings."""
+    """Values that JSON can't represent and that were sent as strings."""
 
 
 class _Answer(NamedTuple):
@@ -118,7 +118,7 @@ class WebhookSender:
         )  # fmt: skip
 
     def stop(self, grace: float = 3.0) -> None:
-        """Stops. Sends what waits if there is time; the next process sends the rest."""
+        """Stops. Sends queued events if there is time; the next process sends the rest."""
         for handle in self._handles:
             self._bus.unsubscribe(handle)
         self._deadline = time.monotonic() + (
@@ -181,7 +181,7 @@ class WebhookSender:
                     return
                 self._news.wait()
                 self._news.clear()
-        except Exception:  # the main of this thread
+        except Exception:  # the main function of this thread
             log.exception("the webhook %s failed; its events are kept", self._name)
         finally:
             if self._connection is not None:
@@ -236,7 +236,7 @@ class WebhookSender:
         return False
 
     def _post(self, record: bytes) -> _Answer:
-        """Makes one attempt. The status is 0 when there was no answer."""
+        """Makes one attempt. The status is 0 if there was no answer."""
         self._attempts += 1
         place = urlsplit(self._webhook.url)
         path = (place.path or "/") + (f"?{place.query}" if place.query else "")
@@ -281,7 +281,7 @@ class WebhookSender:
 
 
 def key_of(secret: str) -> bytes:
-    """The key of a secret: base64 after `whsec_`, or any text."""
+    """Returns the key of a secret: base64 after `whsec_`, or any text."""
     if secret.startswith("whsec_"):
         with contextlib.suppress(ValueError):
             return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
@@ -289,7 +289,7 @@ def key_of(secret: str) -> bytes:
 
 
 def _signed(key: bytes, record: bytes) -> dict[str, str]:
-    """The headers that prove who sent a record and when."""
+    """Returns the headers that prove who sent a record and when."""
     name, moment = msgspec.json.decode(record)["id"], str(int(time.time()))
     mark = hmac.digest(
         key, b".".join((name.encode(), moment.encode(), record)), hashlib.sha256

@@ -1,4 +1,4 @@
-"""A WebSocket client for the bridge. It never blocks, and imports nothing that is not loaded anyway."""
+"""A WebSocket client for the bridge. It never blocks, and imports only modules that are loaded anyway."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ from hermes.errors import HermesError
 from hermes.settings import Home
 from hermes.settings.load import EventTarget
 
-_PATH = "/api/pub"  # of an address that names only the machine
+_PATH = "/api/pub"  # of an address that names only the host
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _CONNECT_TIMEOUT_S = 10.0  # for a connection and its handshake
 _READ_BYTES = 64 * 1024
@@ -46,11 +46,11 @@ class Target(NamedTuple):
     url: str
     token: str
     cafile: str = ""
-    """The file of its certificate, if that is self-signed."""
+    """The file of its certificate, if it is self-signed."""
 
 
 Wait: TypeAlias = Callable[[socket.socket, bool, float], None]
-"""Waits until a socket can be read, or also written. Raises WireClosed on a timeout, or when the bridge stops."""
+"""Waits until a socket is readable, or also writable. Raises WireClosed on a timeout, or when the bridge stops."""
 
 
 class Wire:
@@ -96,11 +96,11 @@ class Wire:
 
     @property
     def is_idle(self) -> bool:
-        """Whether everything was handed to the kernel."""
+        """Whether everything was passed to the kernel."""
         return not self._out
 
     def send(self, text: bytes) -> None:
-        """Begins to send a message. The previous one must be on its way."""
+        """Starts sending a message. The previous one must have been sent."""
         self._queue(_TEXT, text)
         self.push()
 
@@ -116,14 +116,14 @@ class Wire:
                 raise WireClosed(f"the connection broke ({error})") from error
 
     def receive(self) -> list[bytes]:
-        """The messages that have arrived. Raises WireClosed when the peer is gone."""
+        """Returns the messages that have arrived. Raises WireClosed if the peer is gone."""
         self._fill()
         messages: list[bytes] = []
         for opcode, is_last, payload in self._frames():
             if opcode == _PING:
                 if (
                     len(self._out) < _MAX_MESSAGE_BYTES
-                ):  # a peer that sends pings and reads no answer gets none
+                ):  # a peer that sends pings but reads no answers gets none
                     self._queue(_PONG, payload)
                     self.push()
             elif opcode == _CLOSE:
@@ -238,7 +238,7 @@ def _frame(opcode: int, payload: bytes) -> bytes:
 
 
 def _masked(payload: bytes, key: bytes) -> Iterator[bytes]:
-    """Masks the payload in pieces. One mask serves for all, and small pieces stay in the processor's cache."""
+    """Masks the payload in pieces. All use one mask, and small pieces stay in the processor's cache."""
     size = min(_MASKED_BYTES, len(payload) + 4 & -4)
     mask = int.from_bytes(key * (size // 4), "little")
     for start in range(0, len(payload), size):
@@ -276,7 +276,7 @@ def _secured(
     import ssl
 
     context = ssl.create_default_context(cafile=cafile or None)
-    if cafile:  # exactly this certificate, whatever name it has
+    if cafile:  # exactly this certificate, regardless of its name
         context.check_hostname = False
     secured = context.wrap_socket(
         sock, server_hostname=host, do_handshake_on_connect=False
@@ -309,7 +309,7 @@ class _Running(msgspec.Struct):
 
 
 def of_home(home: Home, cafile: str = "") -> Target | None:
-    """The dashboard of this home, if it runs in another process. It writes its address to a file that only the user reads."""
+    """Returns this home's dashboard, if it runs in another process. Its address is in a file private to the user."""
     try:
         found = msgspec.json.decode(
             (home.root / "dashboard" / "running.json").read_bytes(), type=_Running
@@ -325,14 +325,14 @@ def of_home(home: Home, cafile: str = "") -> Target | None:
 def finder(
     home: Home, named: EventTarget, cafile: str = ""
 ) -> Callable[[], Target | None]:
-    """Returns a function that finds the dashboard. It is called for each attempt, because a restarted dashboard has moved."""
+    """Returns a function that finds the dashboard. It is called for each attempt, because a restart changes the URL."""
     if named.url:
         return lambda: Target(named.url, named.token)
     return lambda: of_home(home, cafile)
 
 
 def is_private(url: str) -> bool:
-    """Whether nobody can listen in on the connection: it stays on this machine, or is encrypted."""
+    """Returns whether the connection is private: it stays on this machine, or is encrypted."""
     place = urlsplit(url)
     if place.scheme in {"wss", "https"} or place.hostname == "localhost":
         return True

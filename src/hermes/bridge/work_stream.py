@@ -1,6 +1,6 @@
-"""Sessions that wait for a worker, handed out by a work queue of JetStream: each to one worker.
+"""Sessions that wait for a worker, distributed by a work queue of JetStream: each to one worker.
 
-The table in the store is the truth. A message here only says sooner, and to one worker alone, what the table says too.
+The table in the store is authoritative. A message here only informs one worker earlier than the table would.
 """
 
 import asyncio
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("hermes.events")
 
-_ACK_WAIT_S = 30.0  # after which a message that nobody works on is handed out again
-_MAX_AGE_S = 3_600.0  # after which the table alone knows
+_ACK_WAIT_S = 30.0  # after which an unprocessed message is delivered again
+_MAX_AGE_S = 3_600.0  # after which only the table has it
 _FETCH_TIMEOUT_S = 5.0
 _RETRY_S = 0.5
 
 Work = Callable[[str], Awaitable[None]]
-"""Works on a session. Runs on the worker's event loop, and returns when the end of its turn is a row."""
+"""Works on a session. Runs on the worker's event loop, and returns once the end of its turn is in the log."""
 
 
 def offer(link: NatsLink, session: str, place: str) -> None:
-    """Tells one worker of the place that a session waits. The session is in the table already."""
+    """Tells one worker of the place that a session waits. The session is already in the table."""
     link.client.publish(f"{link.subject}.work.{token(place)}", session.encode())
 
 
@@ -39,15 +39,15 @@ class WorkStream:
         self._free = free
         self._worker_loop = asyncio.get_running_loop()
         self.redelivered = 0
-        """How many messages came again."""
+        """How many messages were delivered again."""
 
     @property
     def is_live(self) -> bool:
-        """Whether new sessions come this way now."""
+        """Whether new sessions arrive this way now."""
         return self._link.client.is_connected
 
     async def run(self, work: Work) -> None:
-        """Takes sessions until it is cancelled. Called on the worker's event loop."""
+        """Processes sessions until it is cancelled. Called on the worker's event loop."""
         client = self._link.client
         futures = [client.start(self._serve(one, work)) for one in self._places]
         try:
@@ -57,7 +57,7 @@ class WorkStream:
                 future.cancel()
 
     async def _serve(self, place: str, work: Work) -> None:
-        """Fetches messages of one place, on the client's thread, again and again."""
+        """Fetches messages of one place, on the client's thread, in a loop."""
         tasks: set[asyncio.Task[None]] = set()
         try:
             while True:
@@ -110,7 +110,7 @@ class WorkStream:
             working.cancel()
             raise
         if ended.cancelled() or ended.exception() is not None:
-            return  # it is handed out again
+            return  # it is delivered again
         with suppress(Exception):  # then it comes again, and finds nothing to do
             await message.ack()
 

@@ -1,7 +1,7 @@
-"""A git folder of Hermes' own: found, locked, made and used apart from the user's git settings and hooks.
+"""A private git folder of Hermes: found, locked, created and used independently of the user's git settings and hooks.
 
-Its lock is handed to every git process: when Hermes is killed, the next one waits for the git it left behind, and what
-is still locked after that is a leftover.
+Every git process inherits the lock: if Hermes is killed, the next Hermes waits for the git process that it left behind.
+Lock files that exist after that are leftovers.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import PRIVATE_FILE, make_private_folder, replace_file
 
 ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding\n"
-"""Files are kept byte for byte, whatever a project's own attributes say."""
+"""Files are stored byte for byte, whatever a project's own attributes say."""
 
 
 class Busy(Exception):
@@ -23,16 +23,16 @@ class Busy(Exception):
 
 
 class TooSlow(Exception):
-    """Git took so long that it was given up on."""
+    """Git took too long and was abandoned."""
 
 
 def find_git(environment: Mapping[str, str]) -> str:
-    """Where git is; empty when there is none."""
+    """Returns the path of git; empty if it is not installed."""
     return find_program("git", environment) or ""
 
 
 def take_lock(folder: Path, timeout_s: float) -> FileLock:
-    """Creates the folder if needed and locks it for this caller alone, until the lock is closed. Raises Busy."""
+    """Creates the folder if needed and locks it exclusively until the lock is closed. Raises Busy."""
     lock = FileLock(make_private_folder(folder) / "lock")
     if not lock.acquire(timeout_s):
         lock.close()
@@ -43,12 +43,12 @@ def take_lock(folder: Path, timeout_s: float) -> FileLock:
 def make(
     folder: Path, folders: Iterable[str], files: Mapping[str, str], config: str
 ) -> None:
-    """Makes an empty repository, unless there is one. Its settings are always ours: others could run programs."""
+    """Creates an empty repository if there is none. Always writes our settings: others could run programs."""
     if _reads(folder / "config", config):
         return
     for name in folders:
         (folder / name).mkdir(mode=0o700, exist_ok=True)
-    # The configuration is written last: whoever sees it sees a whole repository.
+    # The configuration is written last, so that a repository with one is complete.
     for name, text in {**files, "config": config}.items():
         replace_file(folder / name, text.encode(), mode=PRIVATE_FILE, durable=False)
 
@@ -61,13 +61,13 @@ def _reads(path: Path, text: str) -> bool:
 
 
 class GitRunner(msgspec.Struct, frozen=True):
-    """How git is run in such a folder, while its lock is held."""
+    """Runs git in such a folder, while its lock is held."""
 
     git: str
     folder: Path
     lock: FileLock
     slow: float
-    """Seconds after which it is given up on."""
+    """Seconds after which git is abandoned."""
 
     def __call__(
         self,
@@ -95,7 +95,7 @@ class GitRunner(msgspec.Struct, frozen=True):
                 env={**apart, **environment},
                 cwd=cwd,
                 pass_fds=(self.lock.fd,),
-                start_new_session=True,  # Ctrl-C is for Hermes, which lets this finish
+                start_new_session=True,  # Ctrl-C is for Hermes, which lets git finish
                 timeout=self.slow,
                 check=False,
             )
@@ -104,6 +104,6 @@ class GitRunner(msgspec.Struct, frozen=True):
 
 
 def complaint(done: "subprocess.CompletedProcess[bytes]") -> str:
-    """The last thing git said about what went wrong."""
+    """Returns git's last line about what went wrong."""
     said = done.stderr.decode(errors="backslashreplace").strip().splitlines()
     return said[-1] if said else str(done.returncode)

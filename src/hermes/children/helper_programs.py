@@ -1,12 +1,12 @@
 """Finds the helper programs that Hermes itself runs (git, rg, bwrap, codex, an editor, ...), as absolute paths outside
 every workspace. A model may have written what is in a workspace, and these programs run outside the sandbox.
 
-A folder of PATH is skipped when it is relative, is inside a workspace, or belongs to a project
-(`node_modules/.bin`, a virtual environment other than our own).
+A folder of PATH is skipped when it is relative, is inside a workspace, or belongs to a project (`node_modules/.bin`, a
+virtual environment other than our own).
 
-A workspace that holds the user's home also holds the user's own program folders (`~/.local/bin`, nvm's). Where the sandbox
-makes those read-only, their programs stay usable if they bring all their code along: a native program, or a package in
-the `lib` beside its `bin`. A script that may load code from elsewhere in the home does not.
+A workspace that contains the user's home also contains the user's own program folders (`~/.local/bin`, nvm's). If the
+sandbox makes those read-only, their programs stay usable as long as they include all their code: a native program, or a
+package in the `lib` beside its `bin`. A script that may load code from elsewhere in the home is not used.
 """
 
 import os
@@ -55,13 +55,13 @@ _unconfined: set[str] = set()
 def add_workspace(
     folder: Path, read_only: Iterable[str] = (), *, confined: bool = True
 ) -> None:
-    """From now on this process takes no helper program from that folder, because a model's commands can write there.
+    """From now on, takes no helper program from that folder, because a model's commands can write there.
 
     `read_only`: program folders in it that no command can change (`personal_program_folders`). They don't count once
-    commands that are not `confined` by our sandbox work there.
+    commands that are not `confined` by our sandbox run there.
     """
     real = os.path.realpath(folder)
-    if not _holds(real, _SYSTEM_FOLDERS):  # the sandbox lets nobody write there
+    if not _holds(real, _SYSTEM_FOLDERS):  # the sandbox prevents writes there
         _workspaces.add(real)
         _read_only.update(read_only)
         if not confined:
@@ -71,7 +71,7 @@ def add_workspace(
 def personal_program_folders(
     workspace: Path, environ: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """The folders of PATH inside a workspace that holds the user's home, each with the `lib` beside a `bin`.
+    """Returns the folders of PATH inside a workspace that contains the user's home, and the `lib` beside each `bin`.
 
     A folder behind a symbolic link is left out: the link could be replaced.
     """
@@ -89,7 +89,7 @@ def personal_program_folders(
 
 
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """The path of a helper program: the first on PATH that a model can't have written; None if there is none.
+    """Returns the path of a helper program: the first on PATH that a model can't have written; None if there is none.
 
     A `name` with a folder in it was chosen by the user, and is used as given.
     """
@@ -110,13 +110,13 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
 
 
 def beside_python(name: str) -> str | None:
-    """A program installed together with Hermes. Anyone who can replace it can replace Hermes itself."""
+    """Returns a program installed together with Hermes. Anyone who can replace it can replace Hermes itself."""
     program = os.path.join(os.path.dirname(sys.executable), name)  # noqa: PTH118, PTH120
     return program if _is_program(program) else None
 
 
 def skipped_program(name: str, environ: Mapping[str, str]) -> str:
-    """The path of a program that is on PATH but not used, because a model may have written it; else empty."""
+    """Returns the path of a program on PATH that is not used, because a model may have written it; otherwise empty."""
     folders = (environ.get("PATH") or os.defpath).split(os.pathsep)
     programs = (os.path.abspath(os.path.join(folder, name)) for folder in folders)  # noqa: PTH100, PTH118
     return (
@@ -125,7 +125,7 @@ def skipped_program(name: str, environ: Mapping[str, str]) -> str:
 
 
 def trusted_path(environ: Mapping[str, str]) -> str:
-    """The PATH for a helper program, so that programs it starts come from outside every workspace too."""
+    """Returns the PATH for a helper program, so that programs it starts are also from outside every workspace."""
     return os.pathsep.join(
         _trusted(
             environ.get("PATH") or os.defpath,
@@ -139,7 +139,7 @@ def trusted_path(environ: Mapping[str, str]) -> str:
 def _first(
     name: str, search_path: str, workspaces: frozenset[str], read_only: frozenset[str]
 ) -> str:
-    """The first match, remembered. A program that was not found is looked for again: the user may have installed it."""
+    """Returns the first match, cached. A missing program is looked up again, as the user may have installed it."""
     for folder in search_path.split(os.pathsep):
         program = os.path.join(folder, name)  # noqa: PTH118
         if (
@@ -157,7 +157,7 @@ def _first(
 def _is_unchangeable(
     program: str, workspaces: frozenset[str], read_only: frozenset[str]
 ) -> bool:
-    """Whether commands can change neither a program in a workspace, nor a link that leads to it, nor what it loads."""
+    """Returns whether commands can change neither a program in a workspace, nor links to it, nor what it loads."""
     for _ in range(_MAX_LINKS):
         folder, name = os.path.split(program)
         real = os.path.realpath(folder)
@@ -168,7 +168,7 @@ def _is_unchangeable(
             packages = (each for each in read_only if each.endswith("/lib"))
             return _is_in_any(f"{real}/{name}", packages) or not _is_script(program)
         target = os.readlink(program)  # noqa: PTH115
-        if os.path.normpath(target) != target:  # `..` behind what may be a link
+        if os.path.normpath(target) != target:  # `..` after what may be a link
             return False
         program = os.path.normpath(os.path.join(real, target))  # noqa: PTH118
     return False
@@ -180,7 +180,7 @@ def _is_script(program: str) -> bool:
 
 
 def is_inside(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path is inside one of these folders, as written or with its links resolved."""
+    """Returns whether a path is inside one of these folders, as written or with its links resolved."""
     places = {os.path.normpath(path), os.path.realpath(path)}
     return any(_is_below(place, folder) for place in places for folder in folders)
 
@@ -205,7 +205,7 @@ def _trusted(
 
 
 def _is_project_folder(folder: str) -> bool:
-    """Whether a folder is one where projects keep their own programs."""
+    """Returns whether a folder is one where projects store their own programs."""
     above = os.path.dirname(os.path.normpath(folder))  # noqa: PTH120
     if os.path.basename(above) == "node_modules":  # noqa: PTH119
         return True
@@ -214,14 +214,14 @@ def _is_project_folder(folder: str) -> bool:
 
 
 def _current_workspaces() -> frozenset[str]:
-    """The registered workspaces and the current folder. The user's home counts only if a session works in it."""
+    """Returns the registered workspaces and the current folder. The home counts only if a session works in it."""
     try:
         return _with_folder(
             os.getcwd(),  # noqa: PTH109
             os.path.expanduser("~"),  # noqa: PTH111
             frozenset(_workspaces),  # noqa: PTH109, PTH111, RUF100
         )
-    except FileNotFoundError:  # it was deleted
+    except FileNotFoundError:  # the folder was deleted
         return frozenset(_workspaces)
 
 

@@ -1,8 +1,8 @@
 """Runs one program and ends it together with everything it started: `python -S leash.py LIFE_PIPE PROGRAM...`
 
-Only Hermes holds the other end of LIFE_PIPE. When that end closes, because Hermes ends the program or was killed,
-every process below gets SIGTERM and then SIGKILL. This process adopts orphans, so neither a daemon nor a command with
-a session of its own escapes. It imports nothing of Hermes, so it starts in a few milliseconds.
+Only Hermes holds the other end of LIFE_PIPE. When that end closes, because Hermes ends the program or was killed, every
+process below gets SIGTERM and then SIGKILL. This process adopts orphans, so neither a daemon nor a command with its own
+session escapes. It imports nothing from Hermes, so that it starts in a few milliseconds.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ _CHANGED_SIGNALS = (
 
 
 def main(arguments: list[str]) -> None:
-    """Runs the program, then ends as the program did."""
+    """Runs the program, then exits with its status."""
     life_pipe, command = int(arguments[0]), arguments[1:]
     os.set_inheritable(life_pipe, False)
     _control(_PR_SET_CHILD_SUBREAPER, 1)
@@ -51,8 +51,10 @@ def main(arguments: list[str]) -> None:
 
 
 def _become(command: list[str]) -> None:
-    """Turns into the program, in a session of its own: signals to its group don't reach the leash. It dies with the
-    leash."""
+    """Becomes the program, in a new session, so that signals to its group don't reach the leash.
+
+    The program dies with the leash.
+    """
     try:
         os.setsid()
         _control(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -67,7 +69,10 @@ def _become(command: list[str]) -> None:
 
 
 def _release_streams() -> None:
-    """Lets only the program and its children hold the pipes, so that their end is seen at once."""
+    """Closes this process's standard streams, so that only the program and its children hold the pipes.
+
+    The end of the pipes is then seen at once.
+    """
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
@@ -75,7 +80,7 @@ def _release_streams() -> None:
 
 
 def _watch(program: int, life_pipe: int, woken: int, terminated: list[int]) -> int:
-    """Waits until the program ends, Hermes ends, or SIGTERM comes. Returns the program's return code."""
+    """Waits until the program ends, Hermes ends, or SIGTERM arrives. Returns the program's return code."""
     while True:
         code = _reap(program)
         if code is not None:
@@ -117,7 +122,7 @@ def _has_children() -> bool:
 
 
 def _signal_all(program: int, number: signal.Signals) -> None:
-    """Signals every process below; where they can't be listed, the program's own group."""
+    """Signals every process below; if they can't be listed, the program's own group."""
     try:
         found = _below(os.getpid())
     except FileNotFoundError:
@@ -129,7 +134,7 @@ def _signal_all(program: int, number: signal.Signals) -> None:
 
 
 def _below(top: int) -> list[int]:
-    """Every descendant of `top`, by the kernel's list of parents."""
+    """Returns every descendant of `top`, from the kernel's list of parents."""
     children: dict[int, list[int]] = {}
     for name in filter(str.isdecimal, os.listdir("/proc")):  # noqa: PTH208 - pathlib takes longer to import
         with (
@@ -150,7 +155,7 @@ def _below(top: int) -> list[int]:
 def _exit_like(code: int) -> None:
     """Ends with the program's exit code, or by the signal that killed it."""
     if code < 0:
-        _control(_PR_SET_DUMPABLE, 0)  # the program has dumped its core, if any
+        _control(_PR_SET_DUMPABLE, 0)  # the program has already dumped its core, if any
         with contextlib.suppress(OSError):  # SIGKILL has no handler to reset
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
@@ -158,7 +163,7 @@ def _exit_like(code: int) -> None:
 
 
 def _control(option: int, value: int) -> None:
-    """Calls prctl(2) where it exists; elsewhere LIFE_PIPE has to do."""
+    """Calls prctl(2) if it exists; otherwise LIFE_PIPE must suffice."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 

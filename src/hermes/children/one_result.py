@@ -1,6 +1,6 @@
 """The body of a child that reads one file and writes one result: it limits itself and keeps its output clean.
 
-Such a child reads files of others, which may be made to break their reader.
+Such a child reads untrusted files, which may be crafted to break their reader.
 """
 
 import os
@@ -12,10 +12,10 @@ from typing import IO
 def write_one_result(
     work: Callable[[IO[bytes]], bytes], limits: Mapping[int, int]
 ) -> None:
-    """Works on the file on the input and writes the result to the output; whatever libraries print is dropped.
+    """Processes the file on stdin and writes the result to stdout. Anything that libraries print is dropped.
 
-    The file is read from its beginning: its position is shared with whoever opened it, and may have read some of it.
-    `limits` are those of the module `resource`; core dumps are never made.
+    The file is read from its beginning: its position is shared with the process that opened it, which may have read
+    some of it. `limits` are those of the module `resource`; core dumps are never made.
     """
     output = os.dup(1)
     nothing = os.open(os.devnull, os.O_WRONLY)

@@ -1,5 +1,7 @@
-"""A small process that kills marked children when Hermes ends, however it ends. It is needed only for children that
-the kernel does not end by itself: commands outside bubblewrap, and terminals."""
+"""A small process that kills marked children when Hermes ends, in any way.
+
+It is needed only for children that the kernel does not end by itself: commands outside bubblewrap, and terminals.
+"""
 
 import contextlib
 import os
@@ -36,7 +38,7 @@ class OrphanReaper:
         self._end: weakref.finalize[[int, int], OrphanReaper] | None = None
 
     def watch(self, mark: int) -> None:
-        """From now on, the child with this mark ends with Hermes."""
+        """From now on, makes the child with this mark end with Hermes."""
         if self._end is None or not self._send(f"+ {mark}\n"):
             self.close()
             self._start()
@@ -47,7 +49,7 @@ class OrphanReaper:
         self._send(f"- {mark}\n")
 
     def close(self) -> None:
-        """Ends the process, which kills whatever it still watches."""
+        """Ends the process, which kills the children that it still watches."""
         if self._end is not None:
             self._end()
             self._end = None
@@ -73,12 +75,12 @@ class OrphanReaper:
         self._end = weakref.finalize(self, _end, pid, self._pipe)
 
     def _send(self, line: str) -> bool:
-        """Writes a line to the process; False if the process is gone."""
+        """Writes a line to the process. Returns False if the process is gone."""
         if self._end is None:
             return False
         try:
             os.write(self._pipe, line.encode())
-        except OSError:  # somebody killed it
+        except OSError:  # the process was killed
             return False
         return True
 

@@ -1,6 +1,6 @@
 """A program that Hermes talks to through pipes: codex, an MCP server, the engine of a local model.
 
-It runs under `leash`, so it ends together with everything it started, also when Hermes is killed.
+It runs under `leash`, so it ends together with everything it started, even if Hermes is killed.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _LEASH = Path(__file__).with_name("leash.py")
 
 
 class StderrTail(asyncio.Protocol):
-    """The end of what a program writes to stderr. The pipe is always read, because a full one would stop the program."""
+    """The end of a program's stderr. The pipe is always read, because a full one would block the program."""
 
     def __init__(self, on_data: Callable[[bytes], None] | None = None) -> None:
         self.closed = asyncio.Event()
@@ -33,14 +33,14 @@ class StderrTail(asyncio.Protocol):
 
     # pyrefly: ignore[missing-override-decorator]
     def data_received(self, data: bytes) -> None:
-        """Keeps the end, and passes all of it on."""
+        """Keeps the end, and passes on all of the data."""
         self._tail = (self._tail + data)[-_STDERR_TAIL_BYTES:]
         if self._on_data is not None:
             self._on_data(data)
 
     # pyrefly: ignore[missing-override-decorator]
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's shape
-        """Nothing more will come."""
+        """Records that the output has ended."""
         self.closed.set()
 
     def text(self) -> str:
@@ -105,16 +105,16 @@ class PipedChild:
 
     @property
     def pid(self) -> int:
-        """The number of the leash, whose only child is the program."""
+        """The process id of the leash, whose only child is the program."""
         return self._process.pid
 
     @property
     def return_code(self) -> int | None:
-        """How the program ended, a signal as a negative number; None while it runs."""
+        """The program's return code, negative for a signal; None while it runs."""
         return self._process.poll()
 
     async def write(self, data: bytes) -> None:
-        """Writes to the program's input. Raises OSError if it reads no more."""
+        """Writes to the program's input. Raises OSError if the program no longer reads."""
         if self._writer is None or self._life_pipe < 0:
             raise BrokenPipeError
         self._writer.write(data)
@@ -123,14 +123,14 @@ class PipedChild:
     def send_signal(self, number: signal.Signals) -> bool:
         """Sends a signal to the program itself, for example so that it finishes its work. Returns whether it was found.
 
-        To end it with everything it started, `stop` it.
+        Use `stop` to end it with everything it started.
         """
         below = [pid for pid in running_pids() if _parent(pid) == self._process.pid]
         send_signal(below, number)
         return bool(below)
 
     async def wait(self, seconds: float) -> int | None:
-        """Waits for the program to end and returns its return code; None if it still runs after so many seconds."""
+        """Waits for the program to end and returns its return code; None if it still runs after the timeout."""
         deadline = time.monotonic() + seconds
         while (code := self.return_code) is None and time.monotonic() < deadline:  # noqa: ASYNC110 - the kernel knows
             await asyncio.sleep(_EXIT_POLL_INTERVAL_S)
@@ -148,7 +148,7 @@ class PipedChild:
         await self.wait(_FORCED_END_TIMEOUT_S)
 
     def end(self) -> None:
-        """Has the leash end everything, by SIGTERM and then by SIGKILL. Does not wait for that."""
+        """Makes the leash end everything, by SIGTERM and then SIGKILL. Does not wait."""
         if self._life_pipe < 0:
             return
         os.close(self._life_pipe)

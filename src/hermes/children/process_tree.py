@@ -1,8 +1,8 @@
 """Finds, signals and kills everything that a child process started, wherever it went.
 
-Children carry a mark that survives a fork: a variable of the environment, and the value of a resource limit the
-kernel does not use. The limit also survives a cleared environment, closed files, a new session and a lost parent.
-A mark names its session, so what a killed Hermes left running can be found and ended later.
+Children carry a mark that survives a fork: a variable of the environment, and the value of a resource limit the kernel
+does not use. The limit also survives a cleared environment, closed files, a new session and a lost parent. A mark names
+its session, so processes that a killed Hermes left running can be found and ended later.
 
 Marks serve children that Hermes starts directly: commands, which must start within a millisecond and whose processes
 are counted and named, and terminals. Programs on pipes run under `leash`, which costs a Python start and needs no mark.
@@ -43,7 +43,7 @@ def _session_mark(session: str) -> int:
 
 
 def end_leftovers(session: str) -> list[str]:
-    """Kills whatever commands of this session left running, in any process. Returns the names of what was killed.
+    """Kills all processes that commands of this session left running. Returns their names.
 
     Call it after a crash, when nobody waits for a command of the session any more.
     """
@@ -77,7 +77,7 @@ class ProcessTree:
         self._started_at = time.monotonic()
 
     def members(self, *, with_child: bool) -> list[int]:
-        """The running processes of the tree. `with_child` says whether the child itself still runs."""
+        """Returns the running processes of the tree. `with_child` says whether the child itself still runs."""
         child = [self.pid] if with_child else []
         if not PROC.joinpath("self").exists():
             return child or self._group()
@@ -99,13 +99,15 @@ class ProcessTree:
         return child + sorted(found)
 
     def kill_group(self) -> None:
-        """Kills the child's process group in one call: nothing in it can fork meanwhile. The child must not be reaped
-        yet, or its number may be another's."""
+        """Kills the child's process group in one call, so that nothing in it can fork meanwhile.
+
+        The child must not be reaped yet, or its number may belong to another process.
+        """
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def _group(self) -> list[int]:
-        """The child's process group, as the one number that signals it: all that can be seen without /proc."""
+        """Returns the child's process group, as the one number that signals it: all that is visible without /proc."""
         try:
             os.killpg(self.pid, 0)
         except OSError:
@@ -113,7 +115,7 @@ class ProcessTree:
         return [-self.pid]
 
     def _candidates(self) -> Iterator[int]:
-        """The processes the child can have started: those with higher numbers, until numbers may have started over."""
+        """Yields the processes that the child can have started: higher numbers, or all if numbers may have wrapped."""
         newest = int((PROC / "loadavg").read_bytes().rsplit(None, 1)[1])
         age_s = time.monotonic() - self._started_at
         everything = newest < self.pid or age_s > _PIDS_MAY_REPEAT_AFTER_S
@@ -125,7 +127,7 @@ class ProcessTree:
 
 
 class ProcessState(NamedTuple):
-    """What the kernel says about a running process."""
+    """The kernel's data about a running process."""
 
     parent: int
     group: int
@@ -133,7 +135,7 @@ class ProcessState(NamedTuple):
 
 
 def read_state(pid: int) -> ProcessState | None:
-    """Returns the state of a process, or None if it has ended, even if nobody has reaped it yet."""
+    """Returns the state of a process; None if it has ended, even if it was not reaped yet."""
     try:
         stat = (PROC / str(pid) / "stat").read_bytes()
     except OSError:
@@ -180,7 +182,7 @@ def kill_all(
     remaining: Callable[[], Sequence[int]],
     clock: Callable[[], float] = time.monotonic,
 ) -> bool:
-    """Kills until `remaining` returns nothing. False if none of them ended for two seconds, or some are left after 30.
+    """Kills until `remaining` returns nothing. Returns False if none ends for two seconds, or some are left after 30.
 
     Many processes are stopped before they are killed: a stopped process can't fork faster than we kill. Listing
     thousands of them takes seconds on a busy machine, so time counts only while nothing ends.
@@ -210,5 +212,5 @@ def kill_all(
 
 
 def describe_exit(code: int) -> str:
-    """Puts a return code into words; a negative one is the signal that killed the program."""
+    """Describes a return code in words; a negative one is the signal that killed the program."""
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

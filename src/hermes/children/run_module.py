@@ -9,7 +9,7 @@ import sys
 
 
 def main(arguments: list[str]) -> None:
-    """Runs the module with the arguments behind it."""
+    """Runs the module with the arguments after it."""
     installed_in = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))  # noqa: PTH118, PTH120
     if installed_in not in map(
         os.path.realpath, sys.path

@@ -1,7 +1,7 @@
 """Answers codex's requests: by Hermes' own policy first, then by the person. Anything but a clear yes is a no.
 
-Codex asks because it wants to leave its sandbox. So a policy that allows a command inside Hermes' sandbox is not
-enough here: it must allow reaching the whole machine. What the policy forbids is declined without asking.
+Codex asks when it wants to leave its sandbox. It is therefore not enough that the policy allows a command inside
+Hermes' sandbox: it must allow access to the whole machine. Anything the policy forbids is declined without asking.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ _DECISIONS = {
     "always": "acceptForSession",
 }
 _NOTHING: Mapping[str, object] = {}
-_MAX_QUESTION_DIFF_CHARACTERS = 6_000  # of a patch in a question
+_MAX_QUESTION_DIFF_CHARACTERS = 6_000  # characters of a patch in a question
 
 
 class _FileSystem(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class _Permissions(msgspec.Struct, frozen=True, rename="camel"):
     file_system: _FileSystem | None = None
 
     def writable(self) -> tuple[Path, ...]:
-        """The places that would become writable, as far as they are named."""
+        """Returns the paths that would become writable, as far as the request names them."""
         files = self.file_system or _FileSystem()
         named = [_written(entry) for entry in files.entries or ()]
         return tuple(Path(place) for place in (*(files.write or ()), *named) if place)
@@ -107,9 +107,9 @@ class CodexApprovals:
         return self._approver.waiting
 
     async def answer(self, call: wire.CodexRequest) -> object:
-        """The answer to a request.
+        """Returns the answer to a request.
 
-        Raises CodexRefused for an unknown request, so that codex gets an error and never silence.
+        Raises CodexRefused for an unknown request, so that codex always gets an answer, if only an error.
         """
         match call.method:
             case "item/commandExecution/requestApproval":
@@ -184,7 +184,7 @@ class CodexApprovals:
     async def _host(
         self, call: wire.CodexRequest, asked: _CommandAsked, wanted: _Host
     ) -> str:
-        """A command wants to reach a host that codex's sandbox blocks."""
+        """Decides whether a command may reach a host that codex's sandbox blocks."""
         where = f"{wanted.protocol}://{wanted.host}" if wanted.protocol else wanted.host
         command = shown_command(asked.command or "")
         running = f"\nfor {command}" if command.strip() else ""
@@ -282,7 +282,7 @@ class CodexApprovals:
 def _patch_arguments(
     item: PatchItem | None, paths: Sequence[Path], below: Sequence[Path], cwd: str
 ) -> dict[str, Any]:
-    """A patch as plugins get it. One that codex did not announce has no `paths`."""
+    """Returns a patch in the form that plugins receive. A patch that codex did not announce has no `paths`."""
     arguments: dict[str, Any] = {"below": [str(one) for one in below]} if below else {}
     if item is not None:
         arguments["patch"] = changes_to_decide(item.changes, cwd)
@@ -293,7 +293,7 @@ def _patch_arguments(
 def would_run(
     name: str, arguments: Mapping[str, Any], judge: CommandPolicy, workspace: Path
 ) -> bool:
-    """Whether the current policy would now answer an open request of codex without a person."""
+    """Returns whether the current policy would answer codex's open request without asking a person."""
     match name, arguments:
         case "exec_command", {"command": str(command), "cwd": str(folder), **more} if (
             command.strip() and not more
@@ -302,16 +302,18 @@ def would_run(
         case "network_access", {"host": str(host)} if host:
             return judge.check_host(host).verdict == "allow"
         case _:
-            return False  # files, permissions and tools of servers are asked about in every mode
+            return (
+                False  # files, permissions and MCP tools are asked about in every mode
+            )
 
 
 def _is_free(decision: PolicyDecision) -> bool:
-    """Whether a command may leave codex's sandbox without approval."""
+    """Returns whether a command may leave codex's sandbox without approval."""
     return decision.verdict == "allow" and decision.reach == "machine"
 
 
 def _intention(kind: str, command: str) -> str:
-    """What codex wants to do, on the first line of a question."""
+    """Returns what codex wants to do, on the first line of a question."""
     if kind == "writeStdin":
         return f"type into the running command {command}".rstrip()
     return (
@@ -326,7 +328,7 @@ def _number(call: wire.CodexRequest, item: str) -> str:
 
 
 def _in_words(permissions: msgspec.Raw) -> str:
-    """The permissions exactly as codex asks for them, without empty fields; empty if there are none."""
+    """Returns the permissions exactly as codex asks for them, without empty fields; empty if there are none."""
     found = _decoded(permissions, dict[str, Any])
     asked = {key: _without_nothing(value) for key, value in found.items()}
     kept = {key: value for key, value in asked.items() if value not in (None, {}, [])}
@@ -344,7 +346,7 @@ def _without_nothing(value: object) -> object:
 
 
 def _written(entry: object) -> str:
-    """The path of an entry that grants write access; empty for any other entry."""
+    """Returns the path of an entry that grants write access; empty for any other entry."""
     if not isinstance(entry, Mapping) or entry.get("access") != "write":
         return ""
     place = entry.get("path")
@@ -359,7 +361,7 @@ def _written(entry: object) -> str:
 
 
 def _cut(changes: Sequence[PatchedFile], cwd: str) -> str:
-    """The patch, cut to the space there is. Files that are not shown at all are named."""
+    """Returns the patch, cut to the available space. Names the files that are not shown at all."""
     diff = changes_to_decide(changes, cwd)
     left = len(diff) - _MAX_QUESTION_DIFF_CHARACTERS
     if left <= 0:
@@ -381,7 +383,7 @@ def _cut(changes: Sequence[PatchedFile], cwd: str) -> str:
 
 
 def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:
-    """A part of a request; empty if codex omitted it. Raises CodexRefused if it can't be read."""
+    """Returns a part of a request; empty if codex omitted it. Raises CodexRefused if it can't be read."""
     if bytes(raw).strip() == b"null":
         return kind()
     try:
@@ -396,7 +398,7 @@ def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:
 
 
 def _read(call: wire.CodexRequest, kind: type[Any]) -> Any:
-    """The request's fields. Raises CodexRefused if they can't be read, because then nobody can judge them."""
+    """Returns the request's fields. Raises CodexRefused if they can't be read, because then nobody can judge them."""
     try:
         return msgspec.json.decode(call.params, type=kind)
     except msgspec.DecodeError as error:

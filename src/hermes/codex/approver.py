@@ -34,7 +34,7 @@ async def drop_reason(reason: str) -> None:
 
 
 class CommandPolicy(Protocol):
-    """The policy, which needs none of the session's tools: codex has its own."""
+    """The policy. It needs none of the session's tools, because codex has its own."""
 
     def check(
         self, command: str, folder: Path, *, workspace: Path | None = None
@@ -84,8 +84,10 @@ class CodexApprover:
         is_free: Callable[[PolicyDecision], bool] = lambda _: False,
         plugin_call: tuple[str, Mapping[str, Any]] | None = None,
     ) -> Verdict:
-        """Decides a request. `is_free` says which decisions of the policy need no approval; `plugin_call` is the tool
-        and the arguments that plugins are asked about, if not those of the request."""
+        """Decides a request. `is_free` says which of the policy's decisions need no approval.
+
+        `plugin_call` is the tool and the arguments that plugins are asked about, if they differ from the request's.
+        """
         decision = await self._after_veto(request, _judged(judge), plugin_call)
         if decision.verdict == "forbid":
             return await self._forbid(request, decision)
@@ -98,11 +100,11 @@ class CodexApprover:
         )
         again = (
             _judged(judge) if answer != "deny" else decision
-        )  # the rules may have changed while it was asked
+        )  # the rules may have changed in the meantime
         if again.verdict == "forbid":
             return await self._forbid(request, again)
-        # Codex does not ask again about what it may do all session, but plugins want to be asked each time. The
-        # person is not: the session remembers the answer.
+        # If an action is allowed for the whole session, codex does not ask again, but plugins must be asked each time.
+        # So codex gets `once`. The person is not asked again: the session remembers the answer.
         return "once" if self._veto and answer != "deny" else answer
 
     async def _after_veto(
@@ -111,7 +113,7 @@ class CodexApprover:
         decision: PolicyDecision,
         plugin_call: tuple[str, Mapping[str, Any]] | None,
     ) -> PolicyDecision:
-        """The policy's decision, unless a plugin forbids the call: then nobody is asked in vain."""
+        """Returns the policy's decision, unless a plugin forbids the call; then the person is not asked at all."""
         if self._veto is None or decision.verdict == "forbid":
             return decision
         given = msgspec.json.decode(request.arguments or "{}")
@@ -122,7 +124,7 @@ class CodexApprover:
     async def question(
         self, number: str, text: str, options: tuple[str, ...]
     ) -> str | None:
-        """The person's answer as text; None if there is none."""
+        """Returns the person's answer as text; None if there is none."""
         self.waiting += 1
         try:
             return (
@@ -175,7 +177,7 @@ def request_for(
     reason: str,
     reach: Reach = "machine",
 ) -> ApprovalRequested:
-    """A request as every surface shows it. The same arguments always give the same shape."""
+    """Returns a request as every surface shows it. The same arguments always give the same shape."""
     text = msgspec.json.encode(arguments, order="sorted").decode()
     return ApprovalRequested(
         call_id=number,
@@ -189,7 +191,7 @@ def request_for(
 
 
 def _judged(judge: Callable[[], PolicyDecision]) -> PolicyDecision:
-    """The policy's decision. A policy that fails means no."""
+    """Returns the policy's decision. A policy that fails means no."""
     try:
         return judge()
     except Exception:

@@ -17,9 +17,9 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 OLDEST, NEWEST = (0, 130), (0, 166)
-"""The versions that this package is tested with, and everything between them."""
+"""The oldest and newest versions that this package is tested with. Versions in between count as tested."""
 _RUN_TIMEOUT_S = 20.0  # seconds for a program that only prints something
-_USAGE_EXIT_CODE = 2  # the exit code for arguments that it does not know
+_USAGE_EXIT_CODE = 2  # exit code for unknown arguments
 _TRIPLES = {
     ("Linux", "x86_64"): ("linux-x64", "x86_64-unknown-linux-musl"),
     ("Linux", "aarch64"): ("linux-arm64", "aarch64-unknown-linux-musl"),
@@ -50,7 +50,7 @@ class _Complaint(msgspec.Struct, frozen=True):
 
 
 def find_codex(environ: Mapping[str, str], configured: str = "") -> Path | None:
-    """The program the settings name, else the one on PATH. What npm puts on PATH is a script; its program is better."""
+    """Finds the program that the settings name, else the one on PATH. Skips npm's script and returns its program."""
     if configured:
         wanted = Path(configured).expanduser()
         found = str(wanted) if wanted.is_file() else None
@@ -73,7 +73,7 @@ def require_codex(environ: Mapping[str, str], configured: str = "") -> Path:
 
 
 def how_to_get_codex(environ: Mapping[str, str], configured: str = "") -> str:
-    """Says what to do if there is no codex program that can be used."""
+    """Returns instructions for when there is no usable codex program."""
     found = "" if configured else skipped_program("codex", environ)
     if not found:
         return str(INSTALL)
@@ -84,7 +84,7 @@ def how_to_get_codex(environ: Mapping[str, str], configured: str = "") -> str:
 
 
 def native(found: Path) -> Path:
-    """Returns the program behind npm's script, which would only be one more process."""
+    """Returns the program behind npm's script, which would only add a process."""
     script = found.resolve()
     names = _TRIPLES.get((platform.system(), platform.machine()))
     if script.suffix != ".js" or names is None:
@@ -105,7 +105,7 @@ def native(found: Path) -> Path:
 
 
 def parse_version(text: str) -> tuple[int, ...]:
-    """`codex-cli 0.166.0`, or a user agent such as `hermes/0.166.0 (Linux; ...)`. Empty when there is none."""
+    """Parses `codex-cli 0.166.0`, or a user agent such as `hermes/0.166.0 (Linux; ...)`. Empty without a version."""
     found = re.search(r"(?:^|[\s/])(\d+)\.(\d+)\.(\d+)", text)
     if found:
         return tuple(int(part) for part in found.groups())
@@ -187,7 +187,7 @@ async def preflight(program: Path, environ: Mapping[str, str]) -> str:
 
 
 async def try_sandbox(program: Path, environ: Mapping[str, str]) -> ProgramRun:
-    """Runs an empty command in codex's sandbox. Older versions need to be told which one."""
+    """Runs an empty command in codex's sandbox. Older versions need the sandbox's name."""
     ran = await run_once(program, ("sandbox", "--", "true"), environ)
     if ran.is_misuse:
         kind = "macos" if platform.system() == "Darwin" else "linux"
@@ -196,7 +196,7 @@ async def try_sandbox(program: Path, environ: Mapping[str, str]) -> ProgramRun:
 
 
 def _failure_text(ran: ProgramRun) -> str:
-    """Returns the sentence that says why a run failed; codex prints much more."""
+    """Returns the sentence that explains why a run failed, out of codex's longer output."""
     try:
         return msgspec.json.decode(ran.out, type=_Complaint).error.message
     except msgspec.DecodeError:

@@ -1,5 +1,5 @@
 """One `codex app-server` process and the conversation with it: the handshake, requests with deadlines, notifications
-and codex's own requests. The client knows the protocol's grammar; `session` knows its meaning.
+and codex's own requests. The client handles the syntax of the protocol; `session` handles its meaning.
 
 One task reads. Each request of codex is answered in a task of its own, because a person may take minutes. When the
 process ends, everything that waits for it fails at once.
@@ -37,7 +37,7 @@ t = translator(__name__)
 log = logging.getLogger("hermes.codex")
 
 _CODEX_EXIT_TIMEOUT_S = 0.5
-_CODEX_STDERR_TIMEOUT_S = 0.5  # for what codex wrote before it ended
+_CODEX_STDERR_TIMEOUT_S = 0.5  # wait for what codex wrote before it ended
 _CLOSE_GRACE_S = 0.3  # codex needs 0.04 s to end when its input ends
 _MAX_STDERR_CHARACTERS = 300
 
@@ -225,7 +225,7 @@ class Client:
         await self._listener.hear(None)
 
     async def _why_ended(self, how: str) -> CodexGone:
-        """The error for a process that has ended. Waits a moment for the rest of its complaints."""
+        """Returns the error for a process that has ended. Waits a moment for the rest of its error output."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(
                 self._child.stderr.closed.wait(), _CODEX_STDERR_TIMEOUT_S
@@ -264,7 +264,7 @@ class Client:
         log.warning("codex sent %s; ignored it (%d so far)", why, self.noise)
 
     def _resolved(self, notice: wire.CodexNotification) -> None:
-        """Stops answering a request that codex settled itself, mostly because the turn was interrupted."""
+        """Stops answering a request that codex resolved itself, usually because the turn was interrupted."""
         with contextlib.suppress(msgspec.DecodeError):
             task = self._answering.get(
                 msgspec.json.decode(notice.params, type=_Resolved).requestId
@@ -273,7 +273,7 @@ class Client:
                 task.cancel()
 
     async def _answer(self, call: wire.CodexRequest) -> None:
-        """Answers a request. Whatever goes wrong becomes an error answer, which codex takes for a no."""
+        """Answers a request. Any failure becomes an error answer, which codex treats as a no."""
         try:
             reply = wire.answer(call.id, await self._listener.answer(call))
         except CodexRefused as refused:
@@ -289,7 +289,7 @@ class Client:
             await self._send(reply)
 
     def stderr_note(self) -> str:
-        """The last line of stderr, as a sentence to append."""
+        """Returns the last line of stderr, as a sentence to append."""
         last = self._last_stderr_line()
         return f" It said: {last}" if last else ""
 

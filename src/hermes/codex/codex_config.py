@@ -1,8 +1,8 @@
-"""Writes what Hermes' user has into codex's config.toml: MCP servers, Hermes' own tool server, where commands may
-write, and the plugins that are installed. All of it is in one marked block (see `config_block`).
+"""Writes the user's Hermes setup into codex's config.toml: MCP servers, Hermes' own tool server, folders that commands
+may write to, and installed plugins. All of it is in one marked block (see `config_block`).
 
-The user's own entries take precedence: a server or key that is already there is not written again. Settings without
-an equivalent in codex are reported. Secrets that Hermes stores are not written, only the names of their variables. A
+The user's own entries take precedence: a server or key that is already there is not written again. Settings without an
+equivalent in codex are reported. Secrets that Hermes stores are not written, only the names of their variables. A
 secret that the user wrote as a plain value is written as one and reported, and then only the user can read the file.
 """
 
@@ -25,12 +25,12 @@ from hermes.settings.mcp import McpServerSettings
 from hermes.settings.redaction import has_credentials
 
 PERMISSIONS = ":workspace"
-_GROUP_AND_OTHERS_MODE = 0o077  # what a file's mode gives anybody but its owner
+_GROUP_AND_OTHERS_MODE = 0o077  # permissions of anybody but the owner
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HIDDEN = re.compile(
     r"KEY|SECRET|TOKEN", re.IGNORECASE
-)  # names that codex keeps from its model's commands
+)  # names that codex hides from its model's commands
 _BEARER = re.compile(r"(?i)bearer \$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -45,15 +45,15 @@ class BlockContents(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConfigPlan(msgspec.Struct, frozen=True):
-    """What would be written, and what could not be."""
+    """What would be written, and what can't be."""
 
     path: Path
     before: str | None
     after: str
     unmapped: tuple[str, ...] = ()
-    """What has no equivalent, gives way to what the file says, or may be a secret, one sentence each."""
+    """One sentence for each item that has no equivalent, is overridden by the file, or may be a secret."""
     private: bool = False
-    """Whether it has values that nobody else should read."""
+    """Whether the file has values that only the user should be able to read."""
 
     @property
     def diff(self) -> str:
@@ -84,7 +84,7 @@ def plan(path: Path, wanted: BlockContents) -> ConfigPlan:
 
 
 def plan_removal(path: Path) -> ConfigPlan:
-    """The file without the block."""
+    """Plans the file without the block."""
     before = read_text(path)
     return ConfigPlan(
         path,
@@ -153,7 +153,7 @@ class _Writer:
             yield f"default_permissions = {_value(PERMISSIONS)}"
 
     def _addable(self, key: str, names: list[str]) -> list[str]:
-        """The names that can be added; none if the user wrote the whole table in one line."""
+        """Returns the names that can be added; empty if the user wrote the whole table in one line."""
         if key not in self._closed or not names:
             return names
         self.unmapped.append(
@@ -299,7 +299,7 @@ def _key(name: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value in TOML."""
+    """Returns a value as TOML."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -1,8 +1,8 @@
-"""One marked block in somebody else's TOML file. Every byte outside it stays; the block can be replaced or removed
-without a trace.
+"""One marked block in another program's TOML file. Every byte outside of it stays unchanged.
 
-The block goes before the first table, because it has keys of its own that belong to no table, and everything after the
-first table's head belongs to some table. A TOML parser finds that place, because brackets alone don't tell.
+The block can be replaced or removed without a trace. It goes before the first table, because it has top-level keys, and
+everything after the first table header belongs to a table. A TOML parser finds that position, because a bracket alone
+is ambiguous.
 """
 
 import re
@@ -19,13 +19,13 @@ t = translator(__name__)
 
 BEGIN = "# >>> hermes: written by Hermes, changes in here are overwritten >>>"
 END = "# <<< hermes <<<"
-_LINE = r"(?:^|(?<=\A\ufeff))"  # where a line begins, also behind a byte order mark
+_LINE = r"(?:^|(?<=\A\ufeff))"  # a line's start, even after a byte order mark
 _PROBE = "hermes-asks-whether-this-is-free"
 _UNCHANGED = t.later("Nothing was changed.")
 
 
 class Parts(msgspec.Struct, frozen=True):
-    """A file around its block. Both parts together are the file without it."""
+    """A file around its block. The two parts together are the file without the block."""
 
     above: str
     below: str
@@ -59,7 +59,7 @@ def split(text: str, name: str = "config.toml") -> Parts:
     end = ending.end()
     if not ending[1] and text[:begin].endswith("\n"):
         begin -= (
-            1  # the file did not end with a line end: the one before the block is ours
+            1  # no newline at the end of the file: the one before the block is ours
         )
     parts = Parts(text[:begin], text[end:], text[begin:end])
     _parsed(parts.above + parts.below, name)
@@ -67,7 +67,7 @@ def split(text: str, name: str = "config.toml") -> Parts:
 
 
 def join(parts: Parts, lines: list[str], name: str = "config.toml") -> str:
-    """The file with these lines as its block; without a block if there are no lines."""
+    """Returns the file with these lines as its block; without a block if there are none."""
     if not lines:
         return parts.above + parts.below
     newline = "\r\n" if "\r\n" in parts.above + parts.below else "\n"
@@ -81,12 +81,12 @@ def join(parts: Parts, lines: list[str], name: str = "config.toml") -> str:
 
 
 def data(parts: Parts) -> dict[str, Any]:
-    """The data of the file without the block."""
+    """Returns the data of the file without the block."""
     return tomllib.loads(_readable(parts.above + parts.below))
 
 
 def closed(parts: Parts, keys: Iterable[str]) -> frozenset[str]:
-    """The keys that nothing can be added to, because the user wrote the whole table in one line."""
+    """Returns the keys that can't be extended, because the user wrote the whole table in one line."""
     return frozenset(
         key for key in keys if not _complete(f"{parts.above}\n[{key}.{_PROBE}]\n")
     )
@@ -107,7 +107,7 @@ def _readable(text: str) -> str:
 
 
 def _complete(text: str, place: int | None = None) -> bool:
-    """Whether a statement begins here, so that everything above is a complete document."""
+    """Returns whether a statement begins here, so that everything above is a complete document."""
     try:
         tomllib.loads(_readable(text[:place]))
     except tomllib.TOMLDecodeError:
@@ -116,7 +116,7 @@ def _complete(text: str, place: int | None = None) -> bool:
 
 
 def _first_table(text: str) -> int:
-    """Where the first table begins, with the comment right above it; the end when there is none."""
+    """Returns where the first table begins, including the comment right above it; the file's end if there is none."""
     for found in re.finditer(rf"(?m){_LINE}[ \t]*\[", text):
         if _complete(text, found.start()):
             return _above_comments(text, found.start())

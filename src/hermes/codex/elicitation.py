@@ -61,7 +61,7 @@ class Elicitations:
         self._cwd = cwd
 
     async def answer(self, call: wire.CodexRequest, asked: Elicited) -> object:
-        """The answer for the server."""
+        """Returns the answer for the server."""
         if (
             asked.server_name == OWN_SERVER
         ):  # Hermes' own tool server: its calls return to Hermes, which judges them
@@ -81,7 +81,7 @@ class Elicitations:
         )
 
     async def input(self, asked: InputAsked) -> object:
-        """The answers for codex's model: one for each question, or none."""
+        """Returns the answers for codex's model: one for each question, or none at all."""
         answers: dict[str, object] = {}
         for question in asked.questions:
             options = tuple(
@@ -129,7 +129,7 @@ class Elicitations:
         return msgspec.structs.replace(request, memorable=running is not None)
 
     def _running(self, server: str, arguments: Mapping[str, Any]) -> McpCall | None:
-        """The call that codex asks about; None if that is not certain, because codex does not name it."""
+        """Returns the call that codex asks about; None if it is uncertain, because codex does not name it."""
         found = [
             item
             for item in self._items.values()
@@ -143,7 +143,7 @@ class Elicitations:
     async def _form(
         self, call: wire.CodexRequest, asked: Elicited
     ) -> dict[str, object] | None:
-        """One question per field; None as soon as one is not answered."""
+        """Asks one question per field; returns None as soon as one is not answered."""
         fields = asked.requested_schema.get("properties")
         content: dict[str, object] = {}
         for name, field in (fields if isinstance(fields, Mapping) else {}).items():
@@ -168,7 +168,7 @@ class Elicitations:
 
 
 def _converted(said: str, kind: str) -> str | int | float | bool | None:
-    """An answer converted to the schema's type; None if it does not fit."""
+    """Returns an answer converted to the schema's type; None if it does not fit."""
     word = said.strip()
     try:
         match kind:

@@ -4,15 +4,17 @@ from hermes.settings.models import ModelSettings
 
 CODEX = "codex"
 ON = "codex_app_server"
-"""What `model.openai_runtime` says when codex runs the turns."""
+"""The value of `model.openai_runtime` when codex runs the turns."""
 
 
 def is_on(model: ModelSettings) -> bool:
-    """Whether codex runs the user's turns."""
+    """Returns whether codex runs the user's turns."""
     return model.openai_runtime == ON
 
 
 def codex_model(model: ModelSettings, chosen: str = "") -> str:
-    """The model that codex is asked to use: the chosen one, or the one the settings name, if it is one of OpenAI's;
-    empty for codex's own."""
+    """Returns the model for codex: the chosen one, or else the default if its provider is `auto` or `openai`.
+
+    Empty to let codex use its own.
+    """
     return chosen or (model.default if model.provider in ("auto", "openai") else "")

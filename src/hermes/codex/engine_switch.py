@@ -41,7 +41,7 @@ WORDS: Mapping[str, str] = {
 
 
 class SwitchContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What switching needs."""
+    """The dependencies of a switch."""
 
     home: Home
     settings: Settings
@@ -59,7 +59,7 @@ class SwitchContext(msgspec.Struct, frozen=True, kw_only=True):
         return self.codex_home / "config.toml"
 
     def environment(self) -> dict[str, str]:
-        """What codex is started with."""
+        """Returns the environment that codex is started with."""
         return child_environment(
             self.environ,
             codex_home=self.settings.codex.home,
@@ -89,7 +89,7 @@ class CodexStatus(msgspec.Struct, frozen=True):
     hint: str = ""
 
     def lines(self) -> tuple[str, ...]:
-        """For a person."""
+        """Returns the status as lines for a person."""
         engine = "codex" if self.on else "Hermes"
         found = (
             f"{self.program} ({self.version or 'version unknown'})"
@@ -227,7 +227,7 @@ async def _objection(
 
 
 async def _plugins(place: SwitchContext, program: Path) -> tuple[tuple[str, ...], str]:
-    """The installed plugins, or why they could not be listed."""
+    """Returns the installed plugins, or why they could not be listed."""
 
     async def nothing(_: object) -> None:
         return None
@@ -260,7 +260,7 @@ async def _plugins(place: SwitchContext, program: Path) -> tuple[tuple[str, ...]
 
 
 async def _listed(client: Client) -> "_Installed":
-    """The plugins. Older programs only list them together with those that could be installed."""
+    """Returns the plugins. Older versions list them only together with those that could be installed."""
     try:
         return await client.request("plugin/installed", {"cwds": []}, _Installed)
     except CodexRefused:

@@ -1,6 +1,6 @@
 """The environment of codex: paths, and only those secrets that its own settings name.
 
-The commands of codex's model can read all of it, so the keys of other providers are left out. HOME is the
+The commands of codex's model can read the whole environment, so the keys of other providers are left out. HOME is the
 user's own; CODEX_HOME is set only when the user wants codex's files elsewhere.
 """
 
@@ -49,8 +49,11 @@ def child_environment(
     named: Iterable[str] = (),
     secret: Callable[[str], str | None] = lambda _: None,
 ) -> dict[str, str]:
-    """The environment of the codex process. `named` are variables that codex's own settings refer to; one that is not
-    in the environment may be a `secret` that Hermes keeps."""
+    """Returns the environment of the codex process.
+
+    `named` are variables that codex's own settings refer to. A variable that is not in the environment is looked up
+    with `secret` in the secrets that Hermes stores.
+    """
     given = {
         name: value
         for name, value in environ.items()
@@ -59,7 +62,7 @@ def child_environment(
     }
     given["PATH"] = trusted_path(
         environ
-    )  # codex itself looks for git and others, outside every sandbox
+    )  # codex itself looks up git and other programs, outside any sandbox
     asked = {name: environ.get(name) or secret(name) for name in named}
     given |= {name: value for name, value in asked.items() if value}
     if home := codex_home or environ.get("CODEX_HOME", ""):
@@ -68,8 +71,10 @@ def child_environment(
 
 
 def path_of_commands(environ: Mapping[str, str], config: Path) -> tuple[str, ...]:
-    """Options that give codex's sandboxed commands the user's whole PATH; codex itself gets only the trusted part. None
-    if both are the same, or if codex's own settings choose the PATH."""
+    """Returns options that give codex's sandboxed commands the user's whole PATH.
+
+    Codex itself gets only the trusted part. Empty if both are the same, or if codex's own settings set the PATH.
+    """
     whole = environ.get("PATH", "")
     policy = _parsed(config).get("shell_environment_policy")
     chosen = _table(policy, "set") if isinstance(policy, Mapping) else {}
@@ -96,7 +101,7 @@ _PROFILES = {
 
 
 def permission_profile(environ: Mapping[str, str]) -> str:
-    """The permission profile that the user's environment asks for; empty to leave it to codex's own settings."""
+    """Returns the permission profile that the environment asks for; empty to leave it to codex's own settings."""
     mode = environ.get(SECURITY_MODE, "").strip().lower()
     if mode and mode not in _PROFILES:
         log.warning(
@@ -110,7 +115,7 @@ def permission_profile(environ: Mapping[str, str]) -> str:
 
 
 def codex_home(environ: Mapping[str, str], wanted: str = "") -> Path:
-    """Where codex keeps its files: where the user wants them, else where codex itself looks."""
+    """Returns the folder for codex's files: the user's choice, or else codex's default."""
     named = wanted or environ.get("CODEX_HOME", "")
     return (
         Path(named).expanduser()
@@ -120,20 +125,22 @@ def codex_home(environ: Mapping[str, str], wanted: str = "") -> Path:
 
 
 def server_names(config: Path) -> frozenset[str]:
-    """The MCP servers in codex's settings."""
+    """Returns the MCP servers in codex's settings."""
     servers = _parsed(config).get("mcp_servers")
     return frozenset(servers) if isinstance(servers, Mapping) else frozenset()
 
 
 def named_variables(config: Path) -> frozenset[str]:
-    """Variables that codex's settings refer to: the key of the provider that it uses, and the variables of its
-    enabled MCP servers. Others are not needed and left out.
+    """Returns the variables that codex's settings refer to.
+
+    These are the key of the provider in use and the variables of enabled MCP servers. Others are not needed and left
+    out.
     """
     return frozenset(_named(_parsed(config)))
 
 
 def _parsed(config: Path) -> Mapping[str, Any]:
-    """Codex's settings; empty if they can't be read, in which case codex itself reports the error."""
+    """Returns codex's settings; empty if they can't be read, in which case codex itself reports the error."""
     try:
         return tomllib.loads(config.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
@@ -153,7 +160,7 @@ def _named(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _provider(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The table of the provider in use; empty for a built-in one. The selected profile takes precedence."""
+    """Returns the table of the provider in use; empty for a built-in one. The selected profile takes precedence."""
     profile = _table(data.get("profiles"), data.get("profile"))
     return _table(
         data.get("model_providers"),

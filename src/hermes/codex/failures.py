@@ -39,11 +39,11 @@ class CodexGone(CodexFailed):
 
 
 class CodexSilent(CodexFailed):
-    """It did not answer in time."""
+    """Codex did not answer in time."""
 
 
 class CodexRefused(CodexFailed):
-    """It answered a request with an error. The process is fine."""
+    """Codex answered a request with an error. The process is fine."""
 
     def __init__(
         self, message: str | Words, *, code: int = 0, hint: str | Words = ""
@@ -53,14 +53,14 @@ class CodexRefused(CodexFailed):
 
 
 class SignedOut(CodexFailed):
-    """It has no login, or the login is no longer accepted."""
+    """Codex has no login, or the login is no longer accepted."""
 
     def __init__(self) -> None:
         super().__init__(_NO_LOGIN, hint=f"{LOGIN} {BACK}")
 
 
 def ended_error(how: str, complaints: str, last: str) -> CodexGone:
-    """The error for a process that ended: `how`, its complaints, and its last line."""
+    """Returns the error for a process that ended: `how`, its error output, and its last line."""
     if _LOST.search(complaints):
         return CodexGone(_NO_LOGIN, hint=f"{LOGIN} {BACK}")
     said = f" It said: {last}" if last else ""
@@ -73,7 +73,7 @@ def ended_error(how: str, complaints: str, last: str) -> CodexGone:
 
 
 def is_signed_out(message: str, info: object = None) -> bool:
-    """Whether an error of codex means that the user has to sign in."""
+    """Returns whether an error of codex means that the user has to sign in."""
     if info == "unauthorized":
         return True
     if isinstance(info, Mapping):
@@ -88,7 +88,7 @@ def is_signed_out(message: str, info: object = None) -> bool:
 
 
 def explain(message: str, info: object = None) -> str:
-    """The error that ended a turn, with a hint if there is one."""
+    """Returns the error that ended a turn, with a hint if there is one."""
     if is_signed_out(message, info):
         return f"{_NO_LOGIN} {LOGIN} {BACK}"
     hints = {

@@ -2,7 +2,8 @@
 matches the conversation.
 
 A thread is continued only while it holds the beginning of the conversation. After an undo or a compression, and in a
-branch, it does not; then a new thread gets the current conversation. So it does when plan mode begins or ends.
+branch, it does not; then a new thread gets the current conversation. A new thread is also used when plan mode begins or
+ends.
 """
 
 import hashlib
@@ -33,10 +34,10 @@ def handover(
     *,
     permissions: str = "",
 ) -> Handover:
-    """`before` is everything before the current message.
+    """Decides where codex continues. `before` is everything before the current message.
 
-    The thread knows what codex did in a turn, even if Hermes ended in the middle of it. Codex continues a thread with the
-    permissions that it was opened with, so one with others is not continued.
+    The thread has what codex did in a turn, even if Hermes ended in the middle of it. Codex continues a thread with the
+    permissions that it was opened with, so a thread with other permissions is not continued.
     """
     if thread is None or thread.owner != session or not thread.thread:
         return Handover("", tuple(before))
@@ -52,7 +53,7 @@ def handover(
 
 
 def _known(thread: CodexThread, before: Sequence[Message]) -> int | None:
-    """Returns how many messages the thread has; None if it has another conversation."""
+    """Returns how many of the messages the thread has; None if it has a different conversation."""
     chain = hashlib.blake2b(digest_size=16)
     if thread.known == chain.hexdigest():
         return 0
@@ -64,7 +65,7 @@ def _known(thread: CodexThread, before: Sequence[Message]) -> int | None:
 
 
 def knowledge(messages: Sequence[Message]) -> str:
-    """A hash of a conversation, from its beginning."""
+    """Returns a hash of a conversation, from its beginning."""
     chain = hashlib.blake2b(digest_size=16)
     for message in messages:
         _extend(chain, message)
@@ -84,7 +85,7 @@ def instructions(prompt: SessionPrompted | None) -> str:
 
 
 def as_items(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Converts earlier messages to codex's form. A call that ran elsewhere is described in words."""
+    """Converts earlier messages to codex's form. A call that ran elsewhere is described as text."""
     items: list[dict[str, Any]] = []
     for message in messages:
         match message:

@@ -81,7 +81,7 @@ class PatchedFile(msgspec.Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        """`add`, `delete` or `update`."""
+        """The kind of change: `add`, `delete` or `update`."""
         return (
             self.kind if isinstance(self.kind, str) else str(self.kind.get("type", ""))
         )
@@ -99,7 +99,7 @@ class PatchItem(_Item, frozen=True):
     status: str = ""
 
     def paths(self, cwd: Path) -> tuple[Path, ...]:
-        """The files it changes, absolute."""
+        """Returns the absolute paths of the files that the patch changes."""
         named = [
             place
             for change in self.changes
@@ -121,7 +121,7 @@ class McpCall(_Item, frozen=True):
 
 
 class DynamicCall(_Item, frozen=True):
-    """A call of a tool that a client lent codex directly."""
+    """A call of a tool that a client lent to codex directly."""
 
     namespace: str | None = None
     tool: str = ""
@@ -169,19 +169,19 @@ _ANY = msgspec.json.Decoder(dict[str, Any])
 
 
 def read_item(raw: msgspec.Raw) -> Item:
-    """The item in a message. Raises msgspec.DecodeError when it is not even an object with a type."""
+    """Decodes the item in a message. Raises msgspec.DecodeError if it is not an object with a type."""
     kind = _KIND.decode(raw)
     decoder = _DECODERS.get(kind.type)
     if decoder is not None:
         try:
             return decoder.decode(raw)
         except msgspec.ValidationError:
-            pass  # codex changed its shape
+            pass  # codex changed the item's shape
     return Other(kind.id, kind.type, _ANY.decode(raw))
 
 
 def shown_command(command: str) -> str:
-    """The command as the model wrote it, without the shell call that codex wraps it in.
+    """Returns the command as the model wrote it, without the shell call that codex wraps it in.
 
     Only the system's own shells are removed: a program of that name elsewhere may do anything.
     """
@@ -194,7 +194,7 @@ def shown_command(command: str) -> str:
 
 
 def changes_in_words(changes: Sequence[PatchedFile], cwd: str = "") -> str:
-    """`1 add, 1 update: a.py, b.py`, or with many files `4 update: a.py, b.py, c.py, +1 more`."""
+    """Summarizes changes: `1 add, 1 update: a.py, b.py`, or with many files `4 update: a.py, b.py, c.py, +1 more`."""
     counts = Counter(change.what for change in changes)
     kinds = [
         f"{counts[kind]} {kind}" for kind in ("add", "update", "delete") if counts[kind]
@@ -222,12 +222,12 @@ def changes_in_words(changes: Sequence[PatchedFile], cwd: str = "") -> str:
 
 
 def changes_as_diff(changes: Sequence[PatchedFile], cwd: str = "") -> str:
-    """The changes file by file, as Hermes' own patches report them."""
+    """Returns the changes file by file, in the form of Hermes' own patches."""
     return "\n".join(_change_report(change, cwd) for change in changes)
 
 
 def changes_to_decide(changes: Sequence[PatchedFile], cwd: str = "") -> str:
-    """The changes before they are made, as a diff: a person sees all of a new file too."""
+    """Returns planned changes as a diff, including the whole text of new files."""
     return "\n".join(
         _planned(change, relative_to(change.path, cwd), cwd)
         for change in changes
@@ -267,14 +267,14 @@ def _change_report(change: PatchedFile, cwd: str) -> str:
 
 
 def relative_to(path: str, cwd: str) -> str:
-    """The path relative to that folder, if it is inside."""
+    """Returns the path relative to a folder, if it is inside; otherwise unchanged."""
     if cwd:
         return path.removeprefix(cwd.rstrip("/") + "/")
     return path
 
 
 def call_of(item: Work, cwd: str = "") -> ToolCall:
-    """The item as a tool call. The same item always gives the same bytes."""
+    """Returns the item as a tool call. The same item always gives the same bytes."""
     match item:
         case CommandItem():
             return _call(
@@ -317,7 +317,7 @@ def _call(number: str, name: str, arguments: object) -> ToolCall:
 
 
 def result_of(item: Work, cwd: str = "", refusal: str = "") -> ToolFinished:
-    """The item's result, as a model would read it. `refusal` is why Hermes declined it, if it did."""
+    """Returns the item's result as a model would read it. `refusal` is the reason if Hermes declined it."""
     call = call_of(item, cwd)
     text, ok = _outcome(item, cwd, refusal)
     return ToolFinished(call_id=call.id, name=call.name, text=_cut(text), ok=ok)
@@ -375,7 +375,7 @@ def _mcp_outcome(item: McpCall) -> tuple[str, bool]:
 
 
 def _texts(parts: Sequence[Any]) -> str:
-    """The texts in a result; other content is named."""
+    """Returns the texts in a result; other content is only named."""
     found = []
     for part in parts:
         if isinstance(part, Mapping):
@@ -394,7 +394,7 @@ def _cut(text: str) -> str:
 
 
 def note_of(item: Other) -> str:
-    """A line that describes an item that is neither a call nor a message."""
+    """Returns a line that describes an item that is neither a call nor a message."""
     match item.type:
         case "webSearch":
             return f"[codex searched the web: {item.fields.get('query', '')}]"

@@ -1,8 +1,8 @@
 """Converts codex's notifications about one turn into Hermes' events. Pure: the same notifications give the same bytes.
 
 Text becomes a message when codex has completed it; a call is announced when it begins and has exactly one result.
-Calls that run side by side are announced one after the other, each when the one before has its result, so that roles
-always alternate as every model service wants them. What is left open at the end is closed by `close`.
+Parallel calls are announced one after another, each when the previous one has its result, so that roles always
+alternate, as every model service requires. `close` closes what is still open at the end.
 """
 
 import re
@@ -59,7 +59,7 @@ class CodexInput(msgspec.Struct, frozen=True):
     items: tuple[Mapping[str, Any], ...]
     name: str
     seq: int | None = None
-    """Their row; None for those that begin the turn."""
+    """The message's row; None if it begins the turn."""
 
     @property
     def text(self) -> str:
@@ -73,7 +73,7 @@ class Ending(msgspec.Struct, frozen=True):
     message: str = ""
     info: Any = None
     is_marker: bool = False
-    """Only a message says so: the turn itself may still run."""
+    """Only a message says that the turn ended: the turn itself may still be running."""
 
 
 class _About(msgspec.Struct, frozen=True, rename="camel"):
@@ -134,7 +134,7 @@ class UsageTracker:
         self._total: _Tokens | None = None
 
     def is_new(self, notice: CodexNotification) -> bool:
-        """Whether this update is about a new call."""
+        """Returns whether this update is about a new call."""
         total = _USAGE.decode(notice.params).token_usage.total
         if total is None:
             return True
@@ -157,7 +157,7 @@ _USAGE = msgspec.json.Decoder(_UsageUpdated)
 
 
 class Projector:
-    """One turn. With `whole_output` false, a command that reports no output may have had some (`without_output`)."""
+    """Converts one turn. With `whole_output` false, a command without output may have had some (`without_output`)."""
 
     def __init__(
         self,
@@ -172,17 +172,17 @@ class Projector:
         self.delivered: dict[str, CodexInput] = {}
         """Messages sent to codex that it has not returned yet, by id."""
         self.without_output: list[CommandItem] = []
-        """Commands that ended without their output, which `finish` may have found elsewhere."""
+        """Commands that ended without output; `finish` adds it if it was found elsewhere."""
         self.items: dict[str, Item] = {}
-        """Every item as it was announced last: a question about a patch only names its item."""
+        """Every item as last announced: a question about a patch only names its item."""
         self.refusals: dict[str, str] = {}
-        """Why requests about items were declined, by item."""
+        """Why requests about items were declined, by item id."""
         self.ending: Ending | None = None
         self.usages: list[Usage] = []
         self.final_text = ""
         self.calls = 0
         self.after_tool = False
-        """Whether a call's end was the last that happened."""
+        """Whether the last thing that happened was the end of a call."""
         self.odd = 0
         """Notifications that could not be read."""
         self._cwd = cwd
@@ -212,12 +212,12 @@ class Projector:
 
     @property
     def working(self) -> bool:
-        """Whether a call is running, so that silence means nothing."""
+        """Whether a call is running; then silence does not mean that codex hangs."""
         return any(place.result is None for place in self._open.values())
 
     @property
     def commands(self) -> list[str]:
-        """Commands that have begun and not ended."""
+        """Commands that have begun but not ended."""
         return [
             key
             for key, place in self._open.items()
@@ -225,7 +225,7 @@ class Projector:
         ]
 
     def feed(self, notice: CodexNotification) -> list[Event]:
-        """The events of a notification: durable ones to record, transient ones to show, in this order."""
+        """Returns the events for a notification: durable ones to record, transient ones to show, in this order."""
         handler = self._handlers.get(notice.method)
         if handler is None:
             return []
@@ -327,7 +327,7 @@ class Projector:
         return []
 
     def _aborted(self, text: str) -> list[Event]:
-        """Codex said in its message that the turn is over. The text before that is kept."""
+        """Handles a message in which codex says that the turn is over. Keeps the text before it."""
         self.ending = Ending("interrupted", is_marker=True)
         if before := _ABORTED.split(text)[0].strip():
             self._texts.append(before)
@@ -347,7 +347,7 @@ class Projector:
         return [*before, Steered(inputs=(words.seq,))]
 
     def _matching_message(self, item: UserWords) -> CodexInput | None:
-        """Our message that codex returns here, found by its id, or by its text if codex returns no ids."""
+        """Returns our message that codex echoes here, found by its id, or by its text if codex returns no ids."""
         if item.client_id is not None:
             return self.delivered.pop(item.client_id, None)
         text = item.text.split()
@@ -384,7 +384,7 @@ class Projector:
         return [*begun, *self._write_results()]
 
     def _lacks_output(self, item: CommandItem) -> bool:
-        """Whether a command's output is missing."""
+        """Returns whether a command's output is missing."""
         if self._whole_output or item.exit_code is None:
             return False
         return item.aggregated_output is None and item.status != "declined"
@@ -398,7 +398,7 @@ class Projector:
         return [self._message(calls=(oldest.call,), finish="tool_calls")]
 
     def _write_results(self) -> list[Event]:
-        """Writes the available results in the order of the calls."""
+        """Returns the available results in the order of the calls, each after its message."""
         events: list[Event] = []
         while self._open:
             events += self._announce()
@@ -417,7 +417,7 @@ class Projector:
         finish: FinishReason = "stop",
         usage: Usage | None = None,
     ) -> AssistantMessage:
-        """The text and reasoning since the last message."""
+        """Returns the text and reasoning since the last message."""
         text, reasoning = "\n\n".join(self._texts), "\n\n".join(self._thoughts)
         usage, self._words_usage = usage or self._words_usage, None
         self._texts.clear()
@@ -455,7 +455,7 @@ class Projector:
         )
 
     def _used(self, notice: CodexNotification) -> list[Event]:
-        """The usage of one model call. It belongs to the text before it; a call without text is counted separately."""
+        """Counts the usage of one model call. It belongs to the text before it; without text it counts separately."""
         update = _USAGE.decode(notice.params)
         last = update.token_usage.last
         is_new = self._meter.is_new(notice)
@@ -476,7 +476,7 @@ class Projector:
         if self._texts and not self._open:
             return [self._message(usage=counted)]
         usage: Usage | None = counted
-        if self._texts:  # a command has yet to end before they can be a message
+        if self._texts:  # they become a message only after a running command ends
             usage, self._words_usage = self._words_usage, counted
         return (
             [

@@ -50,7 +50,7 @@ ARGUMENTS = (
     *(
         "-c",
         "features.unbounded_connection_retries=false",
-    ),  # else a model that can't be reached never fails a turn
+    ),  # otherwise a turn never fails while the model can't be reached
     *(
         "-c",
         "shell_environment_policy.ignore_default_excludes=false",
@@ -58,7 +58,7 @@ ARGUMENTS = (
 )
 
 
-_MAX_ASIDE_CALLS = 16  # model calls of a turn beside the sessions
+_MAX_ASIDE_CALLS = 16  # model calls of a turn outside the sessions
 _RESTRICTED: Mapping[str, Any] = {
     "default_permissions": ":read-only",
     "web_search": "disabled",
@@ -72,7 +72,7 @@ _RESTRICTED: Mapping[str, Any] = {
 
 
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine needs."""
+    """The settings and dependencies of the engine."""
 
     codex: CodexSettings = CodexSettings()
     environ: Mapping[str, str]
@@ -83,14 +83,14 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     run_folder: Path
     """A private folder for sockets."""
     lend_command: tuple[str, ...] = ()
-    """Starts Hermes' tool server (`hermes mcp serve-tools`); empty to lend nothing."""
+    """The command of Hermes' tool server (`hermes mcp serve-tools`); empty to lend no tools."""
     may_read_notes: Callable[[Path], bool] = lambda _: True
     """Whether codex may read the project notes (AGENTS.md) of a folder."""
     arguments: tuple[str, ...] = ARGUMENTS
 
 
 class CodexTurnServices(msgspec.Struct, frozen=True):
-    """What a turn needs: approvals, the policy, lent tools, and the keeper that saves files for undo."""
+    """The dependencies of a turn: approvals, the policy, lent tools, and the keeper that saves files for undo."""
 
     approvals: Approver
     judge: CommandPolicy
@@ -115,7 +115,7 @@ class CodexEngine:
         lending: LendingContext | None = None,
         keeper: Keeper | None = None,
     ) -> "CodexRuntime":
-        """Runs the next turn of a session. Raises CodexGone if there is no codex program."""
+        """Returns the runtime for a session's next turn. Raises CodexGone if there is no codex program."""
         codex, lender = self._sessions.get(session) or self._make(session)
         company = CodexTurnServices(approvals, judge, lending, keeper, lender)
         return CodexRuntime(codex, company, max_steps=self._settings.max_steps)
@@ -124,8 +124,10 @@ class CodexEngine:
     async def run_outside_sessions(
         self, company: CodexTurnServices
     ) -> AsyncIterator["CodexRuntime"]:
-        """Runs one turn outside the sessions: on the same login, in a thread that is not stored, without a shell and
-        without other MCP servers. It has only the tools it is lent."""
+        """Runs one turn outside the sessions, with the same login.
+
+        Its thread is not stored and has no shell and no other MCP servers, only the tools it is lent.
+        """
         settings = self._settings
         lender = Lender(settings.run_folder, settings.lend_command)
         config = codex_home(settings.environ, settings.codex.home) / "config.toml"
@@ -195,14 +197,14 @@ class CodexEngine:
 
     @cached_property
     def _program(self) -> Path:
-        """The program, resolved once: before codex, in a sandbox of its own, can have changed anything."""
+        """The program, resolved once, before a sandboxed codex can have changed anything."""
         try:
             return require_codex(self._settings.environ, self._settings.codex.binary)
         except CodexGone as missing:
             raise CodexGone(missing.message, hint=f"{missing.hint} {BACK}") from missing
 
     def _launch(self, program: Path, cwd: Path) -> CodexLaunch:
-        """Reads codex's settings at every start, because the user may have signed in or changed them."""
+        """Returns how to start codex. Reads its settings at every start, because they or the login may have changed."""
         settings, wanted = self._settings, self._settings.codex
         config = codex_home(settings.environ, wanted.home) / "config.toml"
         environment = child_environment(
@@ -349,7 +351,7 @@ class CodexRuntime:
 class _ThreadRecorder:
     """Records what codex's thread contains: the earlier messages, and this turn once codex has begun it.
 
-    Messages that it did not accept are sent again in the next turn.
+    Messages that codex did not accept are sent again in the next turn.
     """
 
     def __init__(
@@ -369,7 +371,7 @@ class _ThreadRecorder:
         await self._record(self._before, self._turn.id)
 
     async def settle(self) -> None:
-        """Called when the turn is over, or could not begin."""
+        """Records the outcome when the turn is over, or could not begin."""
         if self._thread:
             await self._record(
                 self._turn.history.messages if self._has_begun else self._before
@@ -387,7 +389,7 @@ class _ThreadRecorder:
 
 
 def _steers(turn: Turn) -> Iterator[Sequence[CodexInput]]:
-    """Returns a function that returns what was said for the running turn since its last call."""
+    """Yields, each time it is advanced, the user's new messages for the running turn."""
     given: set[int] = set()
     while True:
         new = [seq for seq in turn.history.steers() if seq not in given]
@@ -401,7 +403,7 @@ def _steers(turn: Turn) -> Iterator[Sequence[CodexInput]]:
 
 
 def _turn_inputs(turn: Turn) -> tuple[list[UserMessage], tuple[Message, ...]]:
-    """Returns what this turn answers, and everything before it."""
+    """Returns the messages that this turn answers, and everything before them."""
     messages = turn.history.messages
     start = turn.history.turns[-1].messages if turn.history.turns else 0
     said = [message for message in messages[start:] if isinstance(message, UserMessage)]
@@ -409,7 +411,7 @@ def _turn_inputs(turn: Turn) -> tuple[list[UserMessage], tuple[Message, ...]]:
 
 
 async def _settle_carried(turn: Turn) -> None:
-    """Returns calls that waited for a person when Hermes ended. That codex is gone, so nobody can run them."""
+    """Closes calls that were waiting for a person when Hermes ended. Their codex process is gone, so they can't run."""
     if turn.carried:
         why = "Not run: codex ended before it was answered."
         await turn.journal.record(

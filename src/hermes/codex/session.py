@@ -1,6 +1,7 @@
 """The codex process of a Hermes session: one process at a time, one thread, one turn after another.
 
-Starts and ends the process, opens or resumes the thread, and runs turns in it. Knows nothing of logs, surfaces or settings.
+Starts and ends the process, opens or resumes the thread, and runs turns in it. Independent of logs, surfaces and
+settings.
 """
 
 import asyncio
@@ -51,7 +52,7 @@ _MAX_WAITING_NOTIFICATIONS = (
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session's codex needs."""
+    """The configuration of a session's codex."""
 
     launch: Callable[[Path], CodexLaunch]
     deadlines: CodexTimeouts = CodexTimeouts()
@@ -60,10 +61,10 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     config: Mapping[str, Any] = {}
     """Settings for the thread alone, such as Hermes' tool server."""
     ephemeral: bool = False
-    """Whether codex stores nothing of the thread."""
+    """Whether the thread is temporary, so that codex stores nothing of it."""
     idle_timeout: float = 900.0
     scratch: tuple[Path, ...] = ()
-    """Folders beside the working directory in which codex lets commands write."""
+    """Folders besides the working directory that codex lets commands write to."""
     may_read_notes: Callable[[Path], bool] = lambda _: True
     """Whether codex may read the project notes of a folder."""
 
@@ -81,7 +82,7 @@ class TurnOpening(msgspec.Struct, frozen=True):
 
 
 class _Named(msgspec.Struct, frozen=True, rename="camel"):
-    """A thread or a turn. Codex versions name the id field differently."""
+    """A thread or a turn. The name of the id field depends on codex's version."""
 
     id: str = ""
     thread_id: str = ""
@@ -211,7 +212,7 @@ class CodexSession:
             self._idle = None
 
     def _leave_later(self) -> None:
-        """Ends an idle process after a while: it takes 110 MB, and starts again in half a second."""
+        """Ends an idle process after a while: it takes 110 MB, and restarts in half a second."""
         if self._client is None or not self._setup.idle_timeout:
             return
         self._idle = asyncio.get_running_loop().call_later(
@@ -233,7 +234,7 @@ class CodexSession:
             finally:
                 if not task.done():
                     await cancel_and_wait(task)
-                    await self.retire()  # it is unknown how far it got
+                    await self.retire()  # unknown how far it got
         return None
 
     async def _ready(self, opening: TurnOpening, stage: CodexTurnDeps) -> Client:
@@ -259,7 +260,7 @@ class CodexSession:
         return client
 
     async def _wait_for_tools(self) -> None:
-        """Waits for Hermes' tool server. Codex does not, so its first turn would lack the tools."""
+        """Waits for Hermes' tool server. Codex itself does not wait, so its first turn would lack the tools."""
         if "mcp_servers" not in self._setup.config:
             return
         try:
@@ -315,7 +316,7 @@ class CodexSession:
             config["features"] = {
                 **features,
                 "shell_snapshot": False,
-            }  # it gives commands the keys that codex has
+            }  # it exposes codex's own keys to commands
         if not self._setup.may_read_notes(opening.cwd):
             config["project_doc_max_bytes"] = 0
         return about | ({"config": config} if config else {})
@@ -341,7 +342,7 @@ class CodexSession:
         )
 
     async def _resume(self, client: Client, opening: TurnOpening) -> bool:
-        """Whether codex could continue the thread. A lost one is replaced by a new one that gets the whole conversation."""
+        """Tries to continue the thread. Returns False if it is lost; a new one then gets the whole conversation."""
         params = {
             "threadId": opening.thread,
             "excludeTurns": True,
@@ -405,7 +406,7 @@ class CodexSession:
         return result
 
     def _forget(self) -> None:
-        """Drops notifications about a turn that is over."""
+        """Drops notifications about a finished turn."""
         while not self._queue.empty():
             told = self._queue.get_nowait()
             if isinstance(told, asyncio.Event):
@@ -429,7 +430,7 @@ class CodexSession:
                 self._meter.is_new(notice)
 
     async def _answer(self, call: wire.CodexRequest) -> object:
-        """Waits until earlier notifications are read, because a request refers to them."""
+        """Waits until earlier notifications are processed, because a request refers to them."""
         taken_in = asyncio.Event()
         if self._listening:
             await self._queue.put(taken_in)
@@ -440,7 +441,7 @@ class CodexSession:
 
 
 def canonical(thread: str) -> str:
-    """A thread's id as codex writes it now: a UUID in lower case. Anything else is returned unchanged."""
+    """Returns a thread's id in codex's current form: a UUID in lower case. Anything else is returned unchanged."""
     try:
         return str(UUID(thread.lower()))
     except ValueError:

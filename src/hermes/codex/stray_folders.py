@@ -1,4 +1,4 @@
-"""Removes empty folders that codex's sandbox makes in the workspace and leaves behind when a command is killed.
+"""Removes empty folders that codex's sandbox creates in the workspace and leaves behind when a command is killed.
 
 An empty `.git` changes which folder git considers the project. Only empty folders that did not exist before are
 removed, never a file.
@@ -12,7 +12,7 @@ _NAMES = (".git", ".codex", ".agents", ".aws")
 
 
 def possible_folders(folders: Iterable[Path]) -> frozenset[Path]:
-    """Returns the paths where such folders could be left, because nothing exists there now."""
+    """Returns the paths where such folders could appear, because nothing exists there now."""
     return frozenset(
         place
         for folder in folders
@@ -22,7 +22,7 @@ def possible_folders(folders: Iterable[Path]) -> frozenset[Path]:
 
 
 def sweep(absent: Iterable[Path]) -> None:
-    """Removes empty folders at paths where nothing was."""
+    """Removes empty folders at paths where nothing existed before."""
     for place in absent:
         with contextlib.suppress(
             OSError

@@ -1,5 +1,8 @@
-"""Finds a command's output in codex's own file of the thread (the rollout). Older codex versions leave the output out
-of their reports, or report a command's end after the turn's; the file has what the model was told."""
+"""Finds a command's output in codex's own file of the thread (the rollout).
+
+Older codex versions omit the output from their reports, or report a command's end after the turn's. The file has what
+the model was told.
+"""
 
 import re
 from pathlib import Path
@@ -7,13 +10,13 @@ from typing import Any
 
 import msgspec
 
-_TAIL_BYTES = 1024 * 1024  # of the file, where the latest outputs are
+_TAIL_BYTES = 1024 * 1024  # bytes at the end of the file, where the latest outputs are
 _EXITED = re.compile(r"(?m)^Process exited with code (-?\d+)$")
 _BODY = "\nOutput:\n"
 
 
 class Output(msgspec.Struct, frozen=True):
-    """What the model was told about a command; no exit code means that it was still running."""
+    """What the model was told about a command; without an exit code, it was still running."""
 
     text: str
     exit_code: int | None = None
@@ -33,7 +36,7 @@ _LINE = msgspec.json.Decoder(_Line)
 
 
 def find_output(rollout: str, call_id: str) -> Output | None:
-    """The output of that call; None if the file does not have it (yet) or can't be read."""
+    """Returns the output of that call; None if the file does not have it (yet) or can't be read."""
     if not rollout or not call_id:
         return None
     try:
@@ -55,7 +58,7 @@ def find_output(rollout: str, call_id: str) -> Output | None:
 def _decoded(line: bytes) -> _Payload | None:
     try:
         return _LINE.decode(line).payload
-    except msgspec.DecodeError:  # cut off, or another kind of line
+    except msgspec.DecodeError:  # truncated, or another kind of line
         return None
 
 

@@ -34,9 +34,9 @@ from hermes.schema.tool_spec import ToolResult, ToolSpec
 
 SOCKET, TOKEN = "HERMES_LEND_SOCKET", "HERMES_LEND_TOKEN"
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-_MAX_SOCKET_PATH_BYTES = 100  # bytes that a socket's address may have
+_MAX_SOCKET_PATH_BYTES = 100  # maximum bytes of a socket's address
 _LENT_CALL_TIMEOUT_S = (
-    7_200  # seconds that codex waits for a lent tool: a person may have to be asked
+    7_200  # seconds that codex waits for a lent tool: a person may have to approve
 )
 
 _LENT = (
@@ -48,7 +48,7 @@ _LENT = (
 
 
 def lendable(tools: Mapping[str, Tool]) -> dict[str, Tool]:
-    """The tools that codex lacks and may use. Tools that change files are left out, whatever their name."""
+    """Returns the tools that codex lacks and may use. Tools that change files are left out, whatever their name."""
     return {
         name: tool
         for name, tool in tools.items()
@@ -58,7 +58,7 @@ def lendable(tools: Mapping[str, Tool]) -> dict[str, Tool]:
 
 
 class LendingContext(msgspec.Struct, frozen=True):
-    """What is lent, and under which rules its calls run."""
+    """The lent tools, and the rules for their calls."""
 
     tools: Mapping[str, Tool]
     policy: Policy
@@ -76,7 +76,7 @@ class LendingRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class LentTool(msgspec.Struct, frozen=True):
-    """A tool as it is offered."""
+    """A tool as offered to codex."""
 
     spec: ToolSpec
     reads: bool
@@ -91,7 +91,7 @@ class LentToolReply(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def offers(tools: Mapping[str, Tool]) -> tuple[LentTool, ...]:
-    """The tools in a form that can be sent."""
+    """Returns the tools in a form that can be sent."""
     return tuple(
         LentTool(tool.spec, tool.effect in ("read", "network"))
         for tool in tools.values()
@@ -151,7 +151,7 @@ class Lender:
             "env": {SOCKET: str(self._socket_path()), TOKEN: self._token},
             "startup_timeout_sec": 30,
             "tool_timeout_sec": _LENT_CALL_TIMEOUT_S,
-            "default_tools_approval_mode": "approve",  # the calls come back to Hermes, whose policy decides
+            "default_tools_approval_mode": "approve",  # the calls return to Hermes, whose policy decides
         }
         return {"mcp_servers": {OWN_SERVER: server}}
 
@@ -159,7 +159,7 @@ class Lender:
     async def during(
         self, place: CallScope, lending: LendingContext | None
     ) -> AsyncIterator[None]:
-        """Inside, calls run for this turn. Those still running at the end are cancelled."""
+        """Runs calls for this turn inside the context. Cancels those still running at the end."""
         if lending is None or not self._command:
             yield
             return
@@ -183,7 +183,7 @@ class Lender:
             shutil.rmtree(self._own_folder, ignore_errors=True)
 
     def _socket_path(self) -> Path:
-        """Where the socket is: in Hermes' folder, or in a private one if that address would be too long."""
+        """Returns the socket's path: in Hermes' folder, or in a private one if that path would be too long."""
         if self._path is None:
             wanted = self._folder / f"codex-{secrets.token_hex(4)}.sock"
             if len(os.fsencode(wanted)) > _MAX_SOCKET_PATH_BYTES:
@@ -235,7 +235,7 @@ class Lender:
             asyncio.LimitOverrunError,
             ConnectionError,
         ):
-            pass  # not our tool server, or it is gone
+            pass  # not our tool server, or it has gone away
 
     async def _answer(self, ask: LendingRequest) -> LentToolReply:
         if not hmac.compare_digest(ask.token.encode(), self._token.encode()):
@@ -273,7 +273,7 @@ class Lender:
 
 
 def _bound(path: Path) -> socket.socket:
-    """A socket that only this user can open.
+    """Returns a socket that only this user can open.
 
     Its mode is set before it listens, so that nobody can connect in between. The process's umask stays, because other
     code relies on it.
@@ -289,7 +289,7 @@ def _bound(path: Path) -> socket.socket:
 
 
 async def send_lending_request(address: str, ask: LendingRequest) -> LentToolReply:
-    """The tool server's side: one request, one reply. Raises OSError if the session is gone."""
+    """Sends one request from the tool server and returns the reply. Raises OSError if the session is gone."""
     reader, writer = await asyncio.open_unix_connection(
         address, limit=MAX_MESSAGE_BYTES
     )

@@ -43,7 +43,7 @@ _ALONE = (
 
 
 class ToolSource(Protocol):
-    """Where the offered tools run."""
+    """A source that runs the offered tools."""
 
     async def offers(self) -> Sequence[LentTool]: ...
 
@@ -111,12 +111,12 @@ class StandaloneToolSource:
 
 
 def serve_command() -> tuple[str, ...]:
-    """The command that starts this Hermes as a tool server."""
+    """Returns the command that starts this Hermes as a tool server."""
     return hermes_command("mcp", "serve-tools")
 
 
 def lent_by(environ: Mapping[str, str]) -> SessionToolSource | None:
-    """The session that lends tools, if this process was started for one."""
+    """Returns the session that lends tools, if this process was started for one."""
     socket, token = environ.get(SOCKET, ""), environ.get(TOKEN, "")
     return SessionToolSource(socket, token) if socket and token else None
 
@@ -183,7 +183,7 @@ async def _called(result: ToolResult) -> "types.CallToolResult":
 
 
 def _picture(image: Image) -> str:
-    """A picture's bytes as text; empty for one that is not on this machine."""
+    """Returns an image's bytes as text; empty for one that is not on this machine."""
     try:
         return base64.b64encode(Path(image.source).read_bytes()).decode()
     except OSError:

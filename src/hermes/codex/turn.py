@@ -1,7 +1,7 @@
 """One turn that codex runs: followed to its end, interrupted, steered, and limited in time.
 
-Three things happen at once: codex's notifications are read, the deadlines are watched, and somebody may interrupt. The
-first that has a result decides. In every case, open calls are closed before the turn is over.
+Three tasks run at once: reading codex's notifications, watching the deadlines, and waiting for an interrupt. The first
+to finish decides. In every case, open calls are closed before the turn ends.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ t = translator(__name__)
 log = logging.getLogger("hermes.codex")
 
 Heard = asyncio.Queue[wire.CodexNotification | asyncio.Event | None]
-"""Codex's notifications, in order. An event is set when everything before it was read; None is the end."""
+"""Codex's notifications, in order. An event in the queue is set once everything before it was read; None is the end."""
 
 _DEADLINE_CHECK_INTERVAL_S = (
     0.1  # seconds between checks of the deadlines and of new messages
@@ -46,10 +46,8 @@ _PROGRESS_METHODS = (
     "item/",
     "turn/",
     "thread/tokenUsage/",
-)  # attempts of codex to reconnect don't count as progress
-_OUTPUT_TIMEOUT_S = (
-    0.5  # for codex to write down a command's output that it did not report
-)
+)  # codex's attempts to reconnect don't count as progress
+_OUTPUT_TIMEOUT_S = 0.5  # for codex to write a command's unreported output to its file
 _OUTPUT_POLL_S = 0.02
 _SEND_AGAIN = "Send your message again to continue."
 _BACKGROUND = "Still running when the turn ended."
@@ -64,11 +62,11 @@ class CodexTimeouts(msgspec.Struct, frozen=True):
     sign_of_life: float = 20.0
     """After this much silence, Hermes checks whether the process still answers."""
     reaction: float = 10.0
-    """How long that answer may take."""
+    """How long that check may take."""
 
 
 class CodexTurnDeps(msgspec.Struct, frozen=True):
-    """What a turn needs: who records events, who answers questions, and who may steer."""
+    """The dependencies of a turn: functions that record events, answer questions, and return steering messages."""
 
     write: Callable[[Sequence[Event]], Awaitable[None]]
     show: Callable[[Event], None]
@@ -78,9 +76,9 @@ class CodexTurnDeps(msgspec.Struct, frozen=True):
     begun: Callable[[], Awaitable[None]]
     """Called when codex has accepted the input."""
     spend: Callable[[Usage], None] = lambda _: None
-    """Counts a model call. What it raises ends the turn."""
+    """Counts a model call. If it raises, the turn ends."""
     steers: Callable[[], Sequence[CodexInput]] = tuple
-    """Returns what the user said for the running turn since the last call."""
+    """Returns the user's messages for the running turn since the last call."""
     interrupted: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
 
@@ -105,7 +103,7 @@ class CodexConnection(msgspec.Struct, frozen=True):
     heard: Heard
     thread: str
     rollout: str
-    """Codex's own file of the thread; empty when it keeps none."""
+    """Codex's own file of the thread; empty if there is none."""
     retire: Callable[[], Awaitable[None]]
 
 
@@ -133,10 +131,10 @@ class CodexTurn:
         self._began = now
         self._moved = now  # when something last happened in the turn
         self._reacted = now
-        self._asked = 0.0  # seconds that a person was asked
+        self._asked = 0.0  # seconds spent waiting for a person
 
     async def answer(self, call: wire.CodexRequest) -> object:
-        """Answers a request of codex. Text that the user gave with the answer is sent first, so that codex has it."""
+        """Answers a request of codex. First sends any text that the user gave with the answer, so that codex has it."""
         answer = await self._asking.answer(call)
         await self._pass_on()
         return answer
@@ -225,7 +223,7 @@ class CodexTurn:
                 self._stage.spend(usage)
 
     async def _find_output(self, command: CommandItem) -> None:
-        """Finds the output of a command that codex did not report, in the file that codex writes for its model."""
+        """Finds a command's output that codex did not report, in the file that codex writes for its model."""
         output: Output | None = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_OUTPUT_TIMEOUT_S):
@@ -238,7 +236,7 @@ class CodexTurn:
         )
 
     async def _find_late_outputs(self) -> None:
-        """Finds the outputs of commands that ended within the turn, but whose end codex had not reported by then."""
+        """Finds the outputs of commands that ended within the turn, but whose end codex has not reported yet."""
         for call_id in self._projector.commands:
             output = await self._output(call_id)
             if output is not None and output.exit_code is not None:
@@ -263,7 +261,7 @@ class CodexTurn:
             self._written += lasting
 
     async def _watch(self) -> str:
-        """Watches the deadlines and passes on what the user says meanwhile. Returns a message when a deadline passes."""
+        """Watches the deadlines and forwards new user messages. Returns an error message when a deadline passes."""
         loop = asyncio.get_running_loop()
         last = loop.time()
         while True:
@@ -282,7 +280,7 @@ class CodexTurn:
             await self._pass_on()
 
     async def _pass_on(self) -> None:
-        """Sends codex what the user said for the running turn."""
+        """Sends codex the user's messages for the running turn."""
         for words in self._stage.steers():
             await self._steer(words)
 
@@ -312,7 +310,7 @@ class CodexTurn:
         except CodexSilent:
             return False
         except CodexFailed:
-            return True  # it refused, or has ended, which is handled elsewhere
+            return True  # codex refused or has ended, which is handled elsewhere
         return True
 
     async def _steer(self, words: CodexInput) -> None:
@@ -326,14 +324,14 @@ class CodexTurn:
         }
         try:
             await self._client.request("turn/steer", params, dict[str, Any])
-        except CodexFailed as error:  # the turn is just ending: the next one gets it
+        except CodexFailed as error:  # the turn is ending: the next one gets it
             projector.delivered.pop(words.name, None)
             log.info(
                 "codex did not accept a message sent during the turn: %s", error.message
             )
 
     async def _interrupt(self, follow: "asyncio.Task[None]") -> bool:
-        """Stops the turn and the commands it started. Returns False if codex did not; then its process can't be used any more.
+        """Stops the turn and its commands. Returns False if codex did not stop; its process is then unusable.
 
         Codex is asked only once: a second request for the same turn would not be answered.
         """
@@ -366,7 +364,7 @@ class CodexTurn:
         return projector.ending is not None and not projector.commands
 
     async def _hear_commands_end(self) -> None:
-        """Waits for the end of stopped commands, which codex reports after the end of the turn."""
+        """Waits until codex reports the end of stopped commands, which it does after the end of the turn."""
         projector = self._projector
         while projector.commands or projector.ending is None:
             notice = await self._heard.get()

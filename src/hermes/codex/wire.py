@@ -15,7 +15,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 MAX_LINE = 16 * 1024 * 1024
-"""Bytes of one message. The longest seen is 1 MiB of a command's output; pictures can be longer."""
+"""Maximum bytes of one message. The longest seen is 1 MiB of command output; images can be longer."""
 
 RequestId: TypeAlias = int | str
 
@@ -47,7 +47,7 @@ class CodexErrorResponse(msgspec.Struct, frozen=True):
 
 
 class CodexResponse(msgspec.Struct, frozen=True):
-    """The answer to a request of ours; `error` if it failed."""
+    """The answer to one of our requests; `error` if it failed."""
 
     id: RequestId | None
     result: Raw
@@ -55,7 +55,7 @@ class CodexResponse(msgspec.Struct, frozen=True):
 
 
 class MalformedLine(msgspec.Struct, frozen=True):
-    """A line that is not a message, and why. It is counted and ignored."""
+    """A line that is not a message, and the reason. It is counted and ignored."""
 
     why: str
 
@@ -82,7 +82,7 @@ class LineSplitter:
         self._waiting = bytearray()
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Returns the complete lines. Raises CodexGone if one exceeds the limit, because what follows can't be trusted."""
+        """Returns the complete lines. Raises CodexGone if one exceeds the limit, because the rest can't be trusted."""
         first, *rest = chunk.split(b"\n")
         self._waiting += first
         found = []
@@ -152,7 +152,7 @@ def answer(number: RequestId, result: object) -> bytes:
 
 
 def refusal(number: RequestId, code: int, message: str) -> bytes:
-    """Encodes an error answer, which codex takes for a no."""
+    """Encodes an error answer, which codex treats as a no."""
     return _line({"id": number, "error": {"code": code, "message": message}})
 
 

@@ -1,7 +1,7 @@
 """An external memory beside the files: its interface, and an HTTP service.
 
-The service speaks the REST API of mem0's open server, which others offer too: notes of a user are
-added, listed, searched and deleted as JSON. It may fail at any time; the files are authoritative.
+The service speaks the REST API of mem0's open server, which other services offer too: a user's notes are added, listed,
+searched and deleted as JSON. The service may fail at any time; the files are authoritative.
 """
 
 import time
@@ -22,8 +22,8 @@ t = translator(__name__)
 KEY = "MEMORY_API_KEY"
 _MEMORY_REQUEST_TIMEOUT_S = 5.0  # for a request and its response
 _MAX_RESPONSE_BYTES = 1_000_000
-_MAX_NOTE_CHARS = 2_000  # of one note
-_MAX_CANDIDATE_NOTES = 20  # searched for the note to delete
+_MAX_NOTE_CHARS = 2_000  # characters of one note
+_MAX_CANDIDATE_NOTES = 20  # notes to search for the one to delete
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 
 
@@ -57,7 +57,7 @@ class MemoryProvider(Protocol):
 def mirror_change(
     provider: MemoryProvider, edits: Iterable[MemoryEdit], origin: Provenance
 ) -> None:
-    """Repeats a change of the files in the service. A note that is missing there, or ambiguous, stays."""
+    """Repeats a change of the files in the service. A note that is missing there, or ambiguous, is left alone."""
     for edit in edits:
         if edit.action != "add":
             found = [
@@ -67,7 +67,7 @@ def mirror_change(
             ]
             if len(found) == 1 and found[0].id.strip(
                 "./"
-            ):  # without a user, it would mean everyone's notes
+            ):  # without a user, the request would affect everyone's notes
                 provider.remove(found[0].id)
         if edit.action != "remove":
             provider.add(edit.text, origin)
@@ -180,7 +180,7 @@ def external_memory(
 
 
 def _in_time(pieces: Iterable[bytes], until: float) -> Iterator[bytes]:
-    """Yields the chunks of a response until the deadline, so that a slow one cannot last forever."""
+    """Yields the chunks of a response until the deadline, so that a slow response ends."""
     for piece in pieces:
         yield piece
         if time.monotonic() > until:

@@ -209,7 +209,7 @@ class LearningHistory:
                 atomic.replace(target, data)
 
     def is_inside(self, path: str) -> bool:
-        """Whether a path is in the home itself, and not where a link leads."""
+        """Returns whether a path is in the home itself, and not where a link points."""
         target = self._root / path
         return target.parent.resolve() == self._root.resolve() / Path(path).parent
 
@@ -256,7 +256,7 @@ def without(current: bytes, before: bytes, after: bytes) -> bytes | None:
 def commit_tree(
     git: HistoryGit, present: list[str], ours: str, theirs: str, *, is_behind: bool
 ) -> None:
-    """Commits the work tree as the meeting of two histories. With `is_behind`, there was only one."""
+    """Commits the work tree as a merge of two histories. With `is_behind`, fast-forwards if the trees are equal."""
     _stage(git, present)
     tree = git.text("write-tree")
     commit = theirs
@@ -276,7 +276,7 @@ _SECRET = lazy_pattern(
 
 
 def may_be_secret(path: str) -> bool:
-    """Whether a file of a skill is one for passwords or keys, going by its name. The history does not hold these."""
+    """Returns whether a skill's file is for passwords or keys, judging by its name. The history excludes such files."""
     return _SECRET.search(path) is not None
 
 

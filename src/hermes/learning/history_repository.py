@@ -148,7 +148,7 @@ class HistoryGit:
     def transfer(
         self, *arguments: str, environment: Mapping[str, str]
     ) -> "subprocess.CompletedProcess[bytes]":
-        """Runs a git that talks to another repository."""
+        """Runs a git command that talks to another repository."""
         return self._run(("-c", "fetch.fsckObjects=true", *arguments), b"", environment)
 
     def text(self, *arguments: str, may_fail: bool = False) -> str:

@@ -40,10 +40,10 @@ t = translator(__name__)
 waiting = logging.getLogger("hermes.waiting")
 
 ExclusiveRemote: TypeAlias = Callable[[], AbstractContextManager[None]]
-"""Holds other processes off the remote while it is entered. Raises LearningError if they take too long."""
+"""Locks the remote against other processes while the context is active. Raises LearningError after a timeout."""
 
 PREFIX = "skill:"
-_UNREACHABLE = ".remote-unreachable"  # exists once that was said
+_UNREACHABLE = ".remote-unreachable"  # exists once the user was told
 _DAY_S = 86_400.0
 
 
@@ -68,7 +68,7 @@ class LearningService:
     ) -> None:
         self.home = home
         self.remote: Callable[[], LearningRemote] | None = None
-        """Where other machines get memory and skills from."""
+        """The remote from which other machines get memory and skills."""
         self.exclusive_remote: ExclusiveRemote = contextlib.nullcontext
         self._clock = clock
         self.history = history
@@ -77,7 +77,7 @@ class LearningService:
         self.proposals = Proposals(proposals, clock)
 
     def now(self) -> float:
-        """Returns the time by which changes are dated."""
+        """Returns the current time, used to date changes."""
         return self._clock.now()
 
     def prompt(self) -> str:
@@ -131,7 +131,7 @@ class LearningService:
                 assert_never(change)
 
     def apply(self, change: Change, origin: Provenance) -> AppliedChange:
-        """Makes a change. With a remote, what others changed is pulled before, and the change is pushed after it."""
+        """Makes a change. With a remote, pulls the changes of others before it and pushes it afterwards."""
         self.try_sync()
         match change:
             case MemoryChange():
@@ -144,7 +144,7 @@ class LearningService:
         return applied
 
     def try_sync(self) -> None:
-        """Exchanges memory and skills with the remote, if there is one. That it can't be reached is said once."""
+        """Exchanges memory and skills with the remote, if there is one. Reports only once that it can't be reached."""
         if self.remote is None:
             return
         said = self.home.root / "learning" / _UNREACHABLE
@@ -159,7 +159,7 @@ class LearningService:
             said.unlink(missing_ok=True)
 
     def sync(self) -> "SyncReport":
-        """Exchanges memory and skills with the remote. What conflicts becomes a proposal. Raises LearningError."""
+        """Exchanges memory and skills with the remote. Conflicts become proposals. Raises LearningError."""
         if self.remote is None:
             raise LearningError(
                 t.later("Memory and skills have no remote."),
@@ -172,7 +172,7 @@ class LearningService:
         return report
 
     def _keep(self, conflict: "LearningConflict") -> None:
-        """Proposes the version of this machine. One that can't be proposed is written to a file."""
+        """Proposes this machine's version after a conflict. Writes it to a file if it can't be proposed."""
         from hermes.learning.remote import keep_aside
 
         why = f"{conflict.path} was changed here and on another machine at once. This was the change here."
@@ -216,7 +216,7 @@ class LearningService:
         with (
             self.memory.locked(),
             self.skills.locked(),
-        ):  # locked, so that nobody writes between reading and writing
+        ):  # locked, so that nobody writes between the read and the write
             untouched = self.skills.untouched()
             reverted = undo(change, under, Provenance("user"))
             touched = {

@@ -281,7 +281,7 @@ class MemoryFiles:
         return f'<memory file="{FILES[name]}">\n{inside}\n</memory>'
 
     def _recalled(self, provider: MemoryProvider) -> str:
-        """Returns notes of the external memory that the files lack, without suspicious ones."""
+        """Returns notes of the external memory that are missing in the files, without suspicious ones."""
         try:
             found = provider.recent(_MAX_RECALLED_NOTES)
         except LearningError as error:

@@ -1,4 +1,4 @@
-"""Proposed changes that wait for the user's decision. Each is a file of its own, written atomically."""
+"""Proposed changes that wait for the user's decision. Each is a separate file, written atomically."""
 
 import contextlib
 from collections.abc import Iterator

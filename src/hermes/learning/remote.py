@@ -1,7 +1,7 @@
-"""Memory and skills on several machines, over any git address: pulled before a change, pushed after it.
+"""Syncs memory and skills between machines through any git address: pulls before a change, pushes after it.
 
-The remote's branch moves only forward, and git changes it only if nobody else did meanwhile: of two machines that push at
-once, one is refused, joins what the other has pushed, and tries again. Git only transports: files are read and written
+The remote's branch moves only forward, and git updates it only if nobody else did in the meantime. If two machines push
+at once, one is refused, merges the other's changes, and tries again. Git only transports: files are read and written
 here, so nothing from the remote can run, and nothing outside `memories/` and `skills/` is touched.
 """
 
@@ -38,11 +38,11 @@ _PASSED_ON = ("SSH_AUTH_SOCK", "PATH", "https_proxy", "HTTPS_PROXY", "no_proxy")
 
 
 class RemoteUnreachable(LearningError):
-    """The remote did not answer. Everything is kept here."""
+    """The remote did not answer. Nothing is lost: everything is stored here."""
 
 
 class LearningConflict(msgspec.Struct, frozen=True):
-    """A file that was changed here and elsewhere at the same place. The file holds `theirs` now."""
+    """A file that was changed at the same place here and elsewhere. The file now has `theirs`."""
 
     path: str
     ours: bytes | None
@@ -50,7 +50,7 @@ class LearningConflict(msgspec.Struct, frozen=True):
 
 
 class SyncReport(msgspec.Struct, frozen=True):
-    """What came and went."""
+    """What a sync received and sent."""
 
     pulled: tuple[str, ...] = ()
     pushed: bool = False
@@ -73,7 +73,7 @@ class LearningRemote:
         self._environment = environment
 
     def sync(self) -> SyncReport:
-        """Joins what others have pushed, and pushes what they lack. Raises RemoteUnreachable."""
+        """Merges what others have pushed, and pushes what they lack. Raises RemoteUnreachable."""
         pulled: dict[str, None] = {}
         conflicts: list[LearningConflict] = []
         with self._repository.locked() as git:
@@ -104,7 +104,7 @@ class LearningRemote:
         return git.text("rev-parse", "--verify", "-q", _THEIRS)
 
     def _push(self, git: HistoryGit) -> bool:
-        """Pushes. Returns False if others were faster."""
+        """Pushes. Returns False if another machine pushed first."""
         program: tuple[str, ...] = ()
         if _is_folder(self._url):  # its hooks would run on this machine
             quiet = f"{shlex.quote(git.program)} -c core.hooksPath=/dev/null"
@@ -149,7 +149,7 @@ class LearningRemote:
     def _join(
         self, git: HistoryGit, theirs: str
     ) -> tuple[list[str], list[LearningConflict]]:
-        """Takes over what others changed. Returns the files that changed here, and the conflicts."""
+        """Applies the changes of others. Returns the files that changed here, and the conflicts."""
         ours = _head(git)
         base = git.text("merge-base", ours, theirs, may_fail=True) if ours else ""
         files: dict[str, bytes | None] = {}
@@ -195,7 +195,7 @@ def _head(git: HistoryGit) -> str:
 
 
 def _require_shareable(git: HistoryGit, theirs: str) -> None:
-    """Raises LearningError if what would be pushed ever held a secret, or a file for secrets."""
+    """Raises LearningError if the commits to push ever contained a secret, or a file for secrets."""
     since = (f"^{theirs}",) if theirs else ()
     names = git.text("log", "--format=", "--name-only", "-z", "HEAD", *since, "--")
     found = next(filter(may_be_secret, map(str.strip, names.split("\0"))), "")
@@ -222,7 +222,7 @@ def _require_shareable(git: HistoryGit, theirs: str) -> None:
 
 
 def _path_with_secret(patch: bytes) -> str:
-    """The first file to which a patch adds a secret; empty if there is none."""
+    """Returns the first file to which a patch adds a secret; empty if there is none."""
     path = ""
     for block in re.split(rb"^diff --git .*\n", patch, flags=re.MULTILINE)[1:]:
         head, _, body = block.partition(b"\n@@")
@@ -235,8 +235,10 @@ def _path_with_secret(patch: bytes) -> str:
 
 
 def _holds_secret(path: str, text: str) -> bool:
-    """Notes are a person's own words, so whatever would be masked counts. A skill explains how things are called:
-    `password=example` is none.
+    """Returns whether a text contains a secret.
+
+    Notes are a person's own words, so anything that would be masked counts. Skills contain examples: `password=example`
+    does not count.
     """
     if path.startswith("memories/"):
         return mask(text) != text
@@ -244,7 +246,7 @@ def _holds_secret(path: str, text: str) -> bool:
 
 
 def _changed(git: HistoryGit, base: str, theirs: str) -> list[str]:
-    """The files that others changed, without those that do not belong here."""
+    """Returns the files that others changed, without those that do not belong here."""
     empty = git.run("hash-object", "-t", "tree", "--stdin").decode().strip()
     words = ("diff-tree", "-r", "-z", "--no-renames", "--raw", base or empty, theirs)
     fields = git.run(*words).split(b"\0")
@@ -261,7 +263,7 @@ def _changed(git: HistoryGit, base: str, theirs: str) -> list[str]:
 
 
 def _belongs(path: str) -> bool:
-    """Whether a path of the remote names a file of memory or skills, and nothing that git or Hermes uses itself."""
+    """Returns whether a path in the remote is a file of memory or skills, and not one of git's or Hermes' own."""
     parts = PurePosixPath(path).parts
     is_odd = any(part.startswith(".") or not part.isprintable() for part in parts)
     return len(parts) > 1 and parts[0] in KEPT and not is_odd and "\\" not in path
@@ -274,7 +276,7 @@ def _merged(
     was: bytes | None,
     other: bytes | None,
 ) -> bytes | None:
-    """Both changes in one file; None if they exclude each other."""
+    """Returns a file with both changes; None if they conflict."""
     if path.startswith("memories/") and path.endswith(".md"):
         return _merged_notes(mine or b"", was or b"", other or b"")
     if mine is None or other is None:
@@ -283,7 +285,7 @@ def _merged(
 
 
 def _merged_notes(mine: bytes, was: bytes, other: bytes) -> bytes:
-    """Their notes, without those removed here, and with those added here: notes never exclude each other."""
+    """Returns their notes, without those removed here and with those added here: notes never conflict."""
     ours, base, merged = (
         Notes(data.decode("utf-8", "replace")) for data in (mine, was, other)
     )
@@ -299,7 +301,7 @@ def _merged_notes(mine: bytes, was: bytes, other: bytes) -> bytes:
 
 
 def _checked(url: str) -> str:
-    """The address, if git can use it without running anything or learning a password from it."""
+    """Returns the address, if git can use it without running anything and it contains no password."""
     parts = urlsplit(url)
     if url.startswith("-") or "::" in url or "\n" in url:
         raise LearningError(
@@ -317,13 +319,13 @@ def _checked(url: str) -> str:
 
 
 def _is_folder(url: str) -> bool:
-    """Whether git takes an address for a folder of this machine, as it does with all that names no host."""
+    """Returns whether git treats an address as a local folder, as it does with any address without a host."""
     is_address = "://" in url or ":" in url.partition("/")[0]
     return url.startswith("file:") or not is_address
 
 
 def keep_aside(folder: Path, conflict: LearningConflict) -> Path:
-    """Writes the version of this machine to a file, where no proposal can hold it."""
+    """Writes this machine's version to a file, for when it can't be a proposal."""
     name = conflict.path.replace("/", "__")
     target = folder / name
     number = 1

@@ -45,7 +45,7 @@ def list_skill_folders(root: Path) -> Iterator[Path]:
 
 
 def own_folder(root: Path, name: str) -> Path:
-    """Returns the folder of the user's skill of that name; where it would be created if there is none."""
+    """Returns the folder of the user's skill of that name, or the folder where it would be created."""
     direct = root / name
     if (direct / MAIN).is_file() or direct.is_symlink():
         return direct

@@ -51,7 +51,7 @@ STAGING = ".staging"
 _MAX_SKILL_FILE_BYTES = 200_000
 _MAX_SKILL_FILES = 50
 _MAX_INDEXED_SKILLS = 80
-_INDEX_DESCRIPTION_CHARS = 75  # of a description
+_INDEX_DESCRIPTION_CHARS = 75  # characters of a description
 
 
 class SkillLibrary:
@@ -282,7 +282,7 @@ class SkillLibrary:
         return frozenset(filter(self.is_as_written, own))
 
     def rewritten(self, name: str) -> None:
-        """Records that the user restored a skill to an earlier state by Hermes, which is Hermes' again."""
+        """Records that the user restored a skill to a version by Hermes, so that Hermes owns it again."""
         digest = tree_hash(self._current(name))
         self.records.change(
             name, lambda record: msgspec.structs.replace(record, hash=digest)
@@ -404,7 +404,7 @@ class SkillLibrary:
     def change_between(
         self, path: str, before: str | None, after: str | None
     ) -> SkillChange | None:
-        """The change of one file below `skills/`; None if it belongs to no skill."""
+        """Returns the change of one file below `skills/`; None if it belongs to no skill."""
         file = self._folder.parent / path
         for folder in file.parents:
             if folder == self._folder or not folder.is_relative_to(self._folder):

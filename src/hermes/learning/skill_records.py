@@ -23,7 +23,7 @@ class SkillRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
     origin: Literal["user", "agent", "installed"] = "user"
     hash: str = ""
-    """The hash of its files as Hermes last wrote them; another one means that the user changed them."""
+    """The hash of its files as Hermes last wrote them; if it differs, the user changed them."""
     source: str = ""
     created: float = 0.0
     enabled: bool = True

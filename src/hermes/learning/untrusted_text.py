@@ -1,7 +1,6 @@
-"""Detects conversations with text from outside that could inject memories.
+"""Detects conversations that contain text from outside, which could inject memories.
 
-A memory written after such text waits for the user: a web page or a file must not decide what
-Hermes remembers.
+A memory written after such text waits for the user: a web page or a file must not decide what Hermes remembers.
 """
 
 from collections.abc import Iterable
@@ -29,9 +28,8 @@ class UntrustedText:
     def of(self, events: Iterable[Event | None], *, whole: bool = False) -> str:
         """Returns why the user should review what is learned now; empty if there is no reason.
 
-        Reads the session's log and not what the model sees, because a summary may repeat a result
-        that is gone. Text from outside counts in the turn that read it, or with `whole` in any; an
-        injected instruction counts anywhere.
+        Reads the session's log, not what the model sees, because a summary may repeat a result that is gone. Text from
+        outside counts in the turn that read it, or with `whole` in any; an injected instruction counts anywhere.
         """
         outside = injected = ""
         for event in events:

@@ -1,1 +1,1 @@
-"""Pictures and speech: one port for each sense, with its backends and its tools."""
+"""Pictures and speech: one port for each capability, with its backends and its tools."""

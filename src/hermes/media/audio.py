@@ -1,4 +1,4 @@
-"""Sound in memory: which format it has, WAV files, and where long recordings are cut."""
+"""Sound in memory: detecting formats, WAV files, and cutting long recordings."""
 
 import array
 import io
@@ -17,9 +17,9 @@ MEDIA_TYPES: dict[AudioFormat, str] = {
     "ogg": "audio/ogg",
 }
 SPEECH_RATE_HZ = 16_000
-"""The rate that speech recognition works with."""
+"""The sample rate of speech recognition."""
 _FRAME_S = 0.03
-_SEARCHED_SHARE = 0.5  # of the longest piece, where a pause is looked for
+_SEARCHED_SHARE = 0.5  # of the longest piece, where a pause is searched
 
 
 class Audio(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class Audio(msgspec.Struct, frozen=True):
 
 
 def audio_format(data: bytes) -> AudioFormat | None:
-    """The format by how the file begins; None if it is another."""
+    """Detects the format from the first bytes; None for an unknown format."""
     if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
         return "wav"
     if data[:4] == b"OggS":
@@ -44,7 +44,7 @@ def audio_format(data: bytes) -> AudioFormat | None:
 
 
 def sound_type(data: bytes) -> str:
-    """The media type of a sound file by how it begins; empty if it is none."""
+    """Detects the media type of a sound file from its first bytes; empty if it is not one."""
     known = audio_format(data)
     if known:
         return MEDIA_TYPES[known]
@@ -58,7 +58,7 @@ def sound_type(data: bytes) -> str:
 
 
 def join_audio(parts: Sequence[Audio]) -> Audio:
-    """One file of several of the same format. MP3 frames and Ogg streams may follow one another; WAV has one header."""
+    """Joins files of the same format. MP3 frames and Ogg streams can be concatenated; WAV needs a single header."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -75,7 +75,7 @@ def join_audio(parts: Sequence[Audio]) -> Audio:
 
 
 def wav_of(samples: "array.array[int]", rate: int = SPEECH_RATE_HZ) -> bytes:
-    """A WAV file with one channel of 16-bit samples."""
+    """Returns a WAV file with one channel of 16-bit samples."""
     out = io.BytesIO()
     with wave.open(out, "wb") as writer:
         writer.setnchannels(1)
@@ -86,7 +86,7 @@ def wav_of(samples: "array.array[int]", rate: int = SPEECH_RATE_HZ) -> bytes:
 
 
 def samples_of(wav: bytes) -> "tuple[array.array[int], int]":
-    """The samples and the rate of a WAV file with one channel of 16 bits. Raises wave.Error or ValueError for another."""
+    """Returns the samples and rate of a mono 16-bit WAV file. Raises wave.Error or ValueError for any other file."""
     with wave.open(io.BytesIO(wav)) as reader:
         if reader.getnchannels() != 1 or reader.getsampwidth() != 2:
             raise ValueError("it has more than one channel, or not 16 bits")
@@ -99,7 +99,7 @@ def samples_of(wav: bytes) -> "tuple[array.array[int], int]":
 def cut_at_pauses(
     samples: "array.array[int]", rate: int, max_s: float
 ) -> Iterable["array.array[int]"]:
-    """Pieces of at most `max_s` seconds, each cut in the quietest moment of its second half."""
+    """Yields pieces of at most `max_s` seconds, each cut at the quietest moment of its second half."""
     longest = max(1, int(max_s * rate))
     frame = max(1, int(_FRAME_S * rate))
     start = 0

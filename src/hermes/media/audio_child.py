@@ -1,7 +1,7 @@
-"""The program that works on a sound file of somebody else's: `audio_child TASK ...`, the file on its input, JSON on its output.
+"""The child program that processes an untrusted sound file: `audio_child TASK ...`, file on stdin, JSON on stdout.
 
-It converts between formats with PyAV, and understands speech with Moonshine or Whisper. It runs in the sandbox and limits
-itself, because a file may be made to break its reader.
+It converts between formats with PyAV, and recognizes speech with Moonshine or Whisper. It runs in the sandbox and
+limits itself, because a file may be crafted to break its reader.
 """
 
 import array
@@ -20,26 +20,26 @@ from hermes.media.audio import SPEECH_RATE_HZ, cut_at_pauses, samples_of, wav_of
 
 MAX_RECORDING_S = 2 * 3600
 _MAX_CPU_S = 3 * 3600
-_MAX_MEMORY_BYTES = 8 * 1024**3  # addresses, of which the models reserve many
+_MAX_MEMORY_BYTES = 8 * 1024**3  # address space; the models reserve much of it
 _MOONSHINE_PIECE_S = 45.0
 _WHISPER_PIECE_S = 600.0
 _MAX_THREADS = 4
-_SPEECH_BITS_PER_S = 48_000  # one voice needs no more
+_SPEECH_BITS_PER_S = 48_000  # enough for one voice
 _CODECS = {"ogg": ("libopus", 48_000), "mp3": ("libmp3lame", 44_100)}
 
 
 class _NotUsable(Exception):
-    """A file that is whole, but of no use here."""
+    """A file that is intact, but can't be used here."""
 
 
 class ChildAudio(msgspec.Struct, frozen=True, tag="audio"):
-    """A file that was converted."""
+    """A converted file."""
 
     data: bytes
 
 
 class ChildTranscript(msgspec.Struct, frozen=True, tag="transcript"):
-    """What was said. `is_doubtful`: it is probably in another language than the one that was understood."""
+    """The recognized text. `is_doubtful` means that the speech is probably in another language than assumed."""
 
     text: str
     language: str
@@ -47,14 +47,14 @@ class ChildTranscript(msgspec.Struct, frozen=True, tag="transcript"):
 
 
 class ChildProblem(msgspec.Struct, frozen=True, tag="problem"):
-    """Why it could not be done. `package` is what is not installed, if that is why."""
+    """Why the task failed. `package` is the missing package, if that is the reason."""
 
     message: str
     package: str = ""
 
 
 def decode(file: IO[bytes]) -> "array.array[int]":
-    """The sound as one channel of 16-bit samples, 16,000 a second. WAV files of that kind need no library."""
+    """Returns the sound as one channel of 16-bit samples at 16,000 Hz. WAV files of that kind need no library."""
     plain = _plain_samples(file.read())
     if plain is not None:
         return plain
@@ -68,7 +68,7 @@ def decode(file: IO[bytes]) -> "array.array[int]":
 
 
 def _plain_samples(data: bytes) -> "array.array[int] | None":
-    """The samples of a WAV file that needs no conversion; None for any other file."""
+    """Returns the samples of a WAV file that needs no conversion; None for any other file."""
     try:
         samples, rate = samples_of(data)
     except (wave.Error, ValueError, EOFError):
@@ -88,7 +88,7 @@ def _resampled(file: IO[bytes], sample_format: str, rate: int) -> Iterator[Any]:
 
 
 def encode(file: IO[bytes], wanted: str) -> bytes:
-    """The sound in another format: `wav`, `ogg` (Opus) or `mp3`."""
+    """Returns the sound in another format: `wav`, `ogg` (Opus) or `mp3`."""
     import io
 
     av: Any = import_module("av")
@@ -109,7 +109,7 @@ def encode(file: IO[bytes], wanted: str) -> bytes:
 def understand_english(
     samples: "array.array[int]", *, is_sure: bool
 ) -> ChildTranscript:
-    """Moonshine, whose model is in its package. `is_sure`: it is English; otherwise that is checked."""
+    """Transcribes with Moonshine, whose package includes its model. Unless `is_sure`, checks that it is English."""
     from pathlib import Path
 
     from hermes.media.english_check import is_english
@@ -134,8 +134,8 @@ def understand_english(
 def understand(
     samples: "array.array[int]", model: str, language: str
 ) -> ChildTranscript:
-    """Whisper, in the language that is given or that is spoken in the first piece."""
-    # threads that wait by spinning take a quarter more CPU time, and more where the cores are busy
+    """Transcribes with Whisper, in the given language or the one detected in the first piece."""
+    # Threads that wait by spinning take a quarter more CPU time, and more if the cores are busy.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     np: Any = import_module("numpy")
     library: Any = import_module("faster_whisper")
@@ -159,9 +159,9 @@ def understand(
 
 
 class _EncodedOnce:
-    """Whisper's encoder, which is most of the work of a short recording.
+    """Caches Whisper's encoder, which does most of the work for a short recording.
 
-    The library encodes the first 30 seconds twice: to detect the language, and for the text. The second time the last
+    The library encodes the first 30 seconds twice: to detect the language, and for the text. The second time, the last
     frame of a short recording is missing, which is silence.
     """
 
@@ -188,7 +188,7 @@ def _joined(lines: Iterable[str]) -> str:
 def work(
     task: str, arguments: list[str], file: IO[bytes]
 ) -> ChildAudio | ChildTranscript | ChildProblem:
-    """Does the task. A broken file is a problem, never an exception."""
+    """Runs the task. A broken file is reported as a problem, never raised."""
     try:
         return _done(task, arguments, file)
     except ImportError as error:
@@ -200,7 +200,7 @@ def work(
 
 
 def _reason(error: Exception) -> str:
-    """Why a file can't be read. PyAV's errors have the words for people in `strerror`."""
+    """Returns why a file can't be read. PyAV's errors have the readable text in `strerror`."""
     if isinstance(error, _NotUsable):
         return str(error)
     words = getattr(error, "strerror", None) or str(error)
@@ -223,7 +223,7 @@ def _done(
 
 
 def main() -> None:
-    """Reads the file on the input, and writes the result to the output."""
+    """Reads the file from stdin, and writes the result to stdout."""
     write_one_result(
         lambda file: msgspec.json.encode(work(sys.argv[1], sys.argv[2:], file)),
         {

@@ -1,6 +1,6 @@
-"""Speech by a command of the user's: program and arguments from the settings, run in the sandbox.
+"""Speech by a command of the user: program and arguments from the settings, run in the sandbox.
 
-The command may use the network, and write only to its temporary folder. Hermes' home is hidden from it.
+The command may use the network, but write only to its temporary folder. Hermes' home is hidden from it.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _MAX_TEXT_BYTES = 2_000_000
 
 
 class SpeechCommand:
-    """A command with its placeholders. Raises MediaError if there is none, or no such program."""
+    """A command with its placeholders. Raises MediaError if none is set or its program is missing."""
 
     def __init__(
         self, deps: SpeechDeps, command: tuple[str, ...], setting: str, sense: str
@@ -91,14 +91,14 @@ def _filled(argument: str, values: Mapping[str, str]) -> str:
 
 
 def written_file(path: Path) -> bytes:
-    """What the command wrote; nothing if it is no regular file of the folder, such as a link to another."""
+    """Returns what the command wrote; empty if it is not a regular file in the folder, for example a link."""
     if path.is_symlink() or not path.is_file():
         return b""
     return path.read_bytes()
 
 
 class CommandTranscriber:
-    """The user's command understands recordings: it is given a file and prints the text."""
+    """Transcribes with the user's command, which gets a file and prints the text."""
 
     name = "command"
 
@@ -114,7 +114,7 @@ class CommandTranscriber:
         return self._command.program
 
     def transcribe(self, path: Path, language: str) -> Transcript:
-        """The command gets a WAV file where Hermes can convert the recording, else the recording itself."""
+        """Transcribes a recording. The command gets it as WAV if Hermes can convert it, otherwise as it is."""
         from hermes.media.audio_conversion import can_convert, decoded
 
         with closing(TemporaryFolder()) as temporary:
@@ -135,7 +135,7 @@ class CommandTranscriber:
 
 
 class CommandSpeaker:
-    """The user's command speaks: it is given a text file and writes a sound file."""
+    """Speaks with the user's command, which gets a text file and writes a sound file."""
 
     name = "command"
     max_characters = 20_000

@@ -1,4 +1,4 @@
-"""Converts sound files and understands speech in a process of its own (`audio_child`), in the sandbox and within limits."""
+"""Converts sound files and recognizes speech in a separate process (`audio_child`), in the sandbox and with limits."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -29,14 +29,14 @@ _RESULT = msgspec.json.Decoder(ChildAudio | ChildTranscript | ChildProblem)
 
 
 def can_convert() -> bool:
-    """Whether the library for sound formats is installed."""
+    """Returns whether the library for sound formats is installed."""
     return find_spec("av") is not None
 
 
 def converted(
     audio: Audio, wanted: AudioFormat, environment: Mapping[str, str]
 ) -> Audio:
-    """The sound in another format. Raises MediaError if that can't be made."""
+    """Converts sound to another format. Raises MediaError if that is not possible."""
     with closing(TemporaryFolder()) as temporary:
         path = temporary.path() / "sound"
         path.write_bytes(audio.data)
@@ -44,7 +44,7 @@ def converted(
 
 
 def decoded(path: Path, environment: Mapping[str, str]) -> bytes:
-    """A recording as WAV: one channel, 16 bits, 16,000 samples a second. Raises MediaError or OSError."""
+    """Converts a recording to WAV: one channel, 16 bits, 16,000 samples per second. Raises MediaError or OSError."""
     return _convert(path, "wav", environment)
 
 
@@ -69,9 +69,9 @@ def run_audio_child(
     sense: str,
     model: Path | None = None,
 ) -> ChildAudio | ChildTranscript:
-    """Does a task with a file, and with a model in its folder.
+    """Runs a task on a file, with a model in its folder.
 
-    Raises MediaError if it can't be done, or OSError if the file can't be read.
+    Raises MediaError if the task fails, or OSError if the file can't be read.
     """
     program = ConfinedProgram(
         argv=module_command("hermes.media.audio_child", *task),

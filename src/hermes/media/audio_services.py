@@ -1,4 +1,4 @@
-"""Speech over HTTP: OpenAI's `/audio/transcriptions` and `/audio/speech`, which many servers have, and ElevenLabs."""
+"""Speech over HTTP: OpenAI's `/audio/transcriptions` and `/audio/speech`, which many servers offer, and ElevenLabs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _OPENAI = "https://api.openai.com/v1"
 _ELEVENLABS = "https://api.elevenlabs.io/v1"
-_MAX_UPLOAD_BYTES = 24_000_000  # OpenAI takes 25 MB
+_MAX_UPLOAD_BYTES = 24_000_000  # OpenAI accepts 25 MB
 _MAX_PIECE_S = 600.0
 _MAX_ANSWER_BYTES = 100 * 1024**2
 _CONNECT_TIMEOUT_S = 15.0
@@ -43,7 +43,7 @@ class _TranscriptionAnswer(msgspec.Struct):
 
 
 class AudioService:
-    """One service: its address, its key, and what its failures mean."""
+    """One service: its address, its key, and the meaning of its errors."""
 
     def __init__(self, url: str, headers: Mapping[str, str], sense: str) -> None:
         self._url = url
@@ -56,7 +56,7 @@ class AudioService:
 
     def post(self, path: str, timeout_s: float, **content: Any) -> bytes:
         """Sends a request. Raises MediaError for every failure."""
-        import httpx2  # only for a request: the import takes longer than everything before it
+        import httpx2  # imported only for a request: it takes longer than everything before it
 
         timeout = httpx2.Timeout(timeout_s, connect=_CONNECT_TIMEOUT_S)
         try:
@@ -93,7 +93,7 @@ class AudioService:
         return b"".join(chunks)
 
     def _failure(self, status: int, data: bytes) -> MediaError:
-        """What an HTTP status means to the person and to the model."""
+        """Returns the error for an HTTP status, for the person and the model."""
         said = " ".join(data[:300].decode("utf-8", "replace").split())
         detail = f" It says: {said}" if said else ""
         host = self.host
@@ -118,7 +118,7 @@ class AudioService:
 
 
 def _openai(deps: SpeechDeps, url: str, sense: str) -> AudioService:
-    """The service with OpenAI's API. One of the user's own may need no key, and never gets the one for OpenAI."""
+    """Returns a service with OpenAI's API. A custom one may need no key, and never gets the key for OpenAI."""
     key = deps.key("VOICE_API_KEY", *(() if url else ("OPENAI_API_KEY",)))
     if not key and not url:
         raise MediaError(
@@ -146,7 +146,7 @@ class OpenAITranscriber:
         return f"{self._options.model or 'whisper-1'} at {self._service.host}"
 
     def transcribe(self, path: Path, language: str) -> Transcript:
-        """Sends the file as it is; one that is too large is sent as WAV pieces, cut at pauses."""
+        """Sends the file as it is. A file that is too large is sent as WAV pieces, cut at pauses."""
         if path.stat().st_size <= _MAX_UPLOAD_BYTES:
             return self._one(path.name, path.read_bytes(), language)
         from hermes.media.audio_conversion import decoded
@@ -226,7 +226,7 @@ class ElevenLabsSpeaker:
             )
         self._options = deps.settings.speech
         self._voice = deps.settings.voice or _DEFAULT_ELEVENLABS_VOICE
-        # An address in the settings is for its proxies; `auto` takes one as OpenAI's API.
+        # An address in the settings is for ElevenLabs' proxies; `auto` treats an address as OpenAI's API.
         url = self._options.url if deps.settings.speech_out == "elevenlabs" else ""
         self._service = AudioService(
             (url or _ELEVENLABS).rstrip("/"), {"xi-api-key": key}, SPEECH_OUT

@@ -1,4 +1,4 @@
-"""A program of the user's that makes pictures: it runs in the sandbox and writes a file."""
+"""A program of the user that makes pictures: it runs in the sandbox and writes a file."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _MAX_OUTPUT_BYTES = 1_000_000
 
 
 class CommandImages:
-    """`media.images.command`. It may use the network, write only to its own temporary folder, and not see Hermes' home."""
+    """`media.images.command`. It may use the network and write only to its temporary folder; Hermes' home is hidden."""
 
     name = "command"
 
@@ -37,7 +37,7 @@ class CommandImages:
 
     @property
     def model(self) -> str:
-        """The program."""
+        """The name of the program."""
         if self._command:
             return Path(self._command[0]).name
         return ""
@@ -70,7 +70,7 @@ class CommandImages:
     def _arguments(
         self, request: ImageRequest, folder: Path, output: Path
     ) -> list[str]:
-        """The arguments with what stands for `{...}`; `{references}` becomes one argument per picture."""
+        """Returns the arguments with each `{...}` filled in; `{references}` becomes one argument per picture."""
         references: list[str] = []
         for number, one in enumerate(request.references, 1):
             path = folder / f"reference-{number}{SUFFIXES[one.media_type]}"
@@ -122,12 +122,12 @@ class CommandImages:
 
 
 def _no_option(prompt: str) -> str:
-    """A prompt that no program takes for an option: the model chooses the words, the user the options."""
+    """Returns a prompt that no program can mistake for an option: the model writes the prompt, the user the options."""
     return f" {prompt}" if prompt.startswith("-") else prompt
 
 
 def _filled(argument: str, values: Mapping[str, str]) -> str:
-    """One pass, so that a prompt that contains `{output}` stays as it is."""
+    """Fills placeholders in one pass, so that a prompt that contains `{output}` stays as it is."""
     for name, value in values.items():
         before, found, after = argument.partition(name)
         if found:

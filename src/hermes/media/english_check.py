@@ -1,8 +1,8 @@
-"""Whether Moonshine heard English. It makes fluent English words of every language, and of others it is less sure.
+"""Checks whether Moonshine heard English. It turns every language into fluent English words, but less confidently.
 
-The package tells no confidence, so this decodes what it understood once more, with the same model, and looks at how likely
-each token was. The mean (of natural logarithms) was -0.02 to -0.30 in 11 recordings of English; in 13 of other languages
-it was -0.65 to -1.42, or the same words were repeated without an end.
+The package reports no confidence. So this decodes the recognized text again with the same model and looks at the
+probability of each token. The mean (of natural logarithms) was -0.02 to -0.30 in 11 recordings of English; in 13 of
+other languages it was -0.65 to -1.42, or the same words were repeated endlessly.
 """
 
 import array
@@ -15,15 +15,15 @@ from hermes.media.audio import SPEECH_RATE_HZ
 
 _LEAST_MEAN = -0.5
 _CHECKED_S = 24.0
-"""So much speech is looked at; the rest is probably in the same language."""
+"""Seconds of speech that are checked; the rest is probably in the same language."""
 _MAX_TOKENS_PER_S = 6.5
-_LEAST_DIFFERENT = 0.5  # of the tokens of a piece that did not end
+_LEAST_DIFFERENT = 0.5  # share of distinct tokens in a piece that did not end
 _BEGIN, _END = 1, 2
 _HEADS, _HEAD_SIZE = 8, 36
 
 
 def is_english(pieces: Iterable["array.array[int]"], model: Path) -> bool:
-    """Whether pieces of speech are probably English. `model` is Moonshine's folder."""
+    """Returns whether pieces of speech are probably English. `model` is Moonshine's folder."""
     decoder = _Decoder(model)
     chances: list[float] = []
     for piece in _first(pieces):
@@ -36,7 +36,7 @@ def is_english(pieces: Iterable["array.array[int]"], model: Path) -> bool:
 
 
 def _first(pieces: Iterable["array.array[int]"]) -> Iterator["array.array[int]"]:
-    """The pieces from the beginning that are looked at."""
+    """Yields the first pieces, which are checked."""
     left = int(_CHECKED_S * SPEECH_RATE_HZ)
     for piece in pieces:
         if left <= 0:
@@ -46,7 +46,7 @@ def _first(pieces: Iterable["array.array[int]"]) -> Iterator["array.array[int]"]
 
 
 class _Decoder:
-    """Moonshine's encoder and decoder, which take the most likely token each time."""
+    """Moonshine's encoder and decoder, always choosing the most likely token."""
 
     def __init__(self, model: Path) -> None:
         self._np: Any = import_module("numpy")
@@ -64,7 +64,7 @@ class _Decoder:
         self._present = [one.name for one in self._decoder.get_outputs()[1:]]
 
     def decode(self, piece: "array.array[int]") -> tuple[list[int], list[float]]:
-        """The tokens of a piece, and the logarithm of how likely each was."""
+        """Returns the tokens of a piece, and the logarithm of each one's probability."""
         np = self._np
         sound = (
             np.frombuffer(piece.tobytes(), np.int16).astype(np.float32)[None] / 32768
@@ -90,7 +90,7 @@ class _Decoder:
         return tokens, likely
 
     def _next(self, state: dict[str, Any], token: int) -> tuple[int, float]:
-        """The token after another one; `state` moves on."""
+        """Returns the next token and updates `state`."""
         np = self._np
         logits, *present = self._decoder.run(
             None, state | {"input_ids": np.array([[token]], np.int64)}

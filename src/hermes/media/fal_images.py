@@ -1,4 +1,4 @@
-"""fal.ai: a request is put into a queue, asked about until it is done, and its result fetched."""
+"""fal.ai: queues a request, polls until it is done, and fetches its result."""
 
 import asyncio
 import base64
@@ -47,7 +47,7 @@ class _Result(msgspec.Struct):
 
 
 class FalImages:
-    """A model of fal.ai. One that edits has a name of its own: the model's, with `/edit`."""
+    """A model of fal.ai. The model for editing has its own name: the model's, with `/edit`."""
 
     name = "fal"
 
@@ -69,7 +69,7 @@ class FalImages:
         self._queue_url = queue_url.rstrip("/")
 
     async def make(self, request: ImageRequest) -> MadeImage:
-        """Makes a picture, or changes those of the request."""
+        """Makes a picture, or edits those in the request."""
         fields: dict[str, Any] = {
             "prompt": request.prompt,
             "image_size": _SIZES[request.aspect_ratio],
@@ -89,7 +89,7 @@ class FalImages:
         return MadeImage(await self._content(result.images[0].url))
 
     async def _waited(self, url: str, queued: _Queued) -> _Result:
-        """The result of a request, once it is there."""
+        """Waits for the result of a request."""
         place = f"{url}/requests/{queued.request_id}"
         status_url = self._own(queued.status_url) or f"{place}/status"
         response_url = self._own(queued.response_url) or place
@@ -112,7 +112,7 @@ class FalImages:
             await asyncio.sleep(_POLL_S)
 
     def _own(self, url: str) -> str:
-        """An address that the service gave, if it is its own: the key goes nowhere else."""
+        """Returns an address from the service if it is the service's own, because the key must go nowhere else."""
         return url if url.startswith(f"{self._queue_url}/") else ""
 
     async def _get(self, url: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Chooses the backend that makes pictures, by the setting `media.image_generation` and by the keys that are there."""
+"""Chooses the backend that makes pictures, by the setting `media.image_generation` and the available keys."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ _OPENAI_MODEL = "gpt-image-2"
 
 
 class ImageSettings(msgspec.Struct, frozen=True):
-    """Where the choice comes from."""
+    """The inputs of the choice."""
 
     settings: Settings
     secrets: Secrets
@@ -39,7 +39,7 @@ class ImageSettings(msgspec.Struct, frozen=True):
 
 
 def chosen_backend(given: ImageSettings) -> str:
-    """The name of the backend: the one that is set, or what `auto` finds; empty for none."""
+    """Returns the name of the backend: the configured one, or the one that `auto` finds; empty for none."""
     wanted = given.wanted
     if wanted == "off":
         return ""
@@ -54,7 +54,7 @@ def chosen_backend(given: ImageSettings) -> str:
 
 
 def build_backend(given: ImageSettings) -> "ImageBackend":
-    """The backend that was chosen. Raises MediaError if it is not set up."""
+    """Returns the chosen backend. Raises MediaError if it is not set up."""
     name = chosen_backend(given)
     options = given.settings.media.images
     if name == "command":
@@ -78,7 +78,7 @@ def build_backend(given: ImageSettings) -> "ImageBackend":
 
 
 def _service(given: ImageSettings, name: str) -> "ImageBackend":
-    """A provider with OpenAI's images API, or xAI's."""
+    """Returns a provider with OpenAI's images API, or xAI's."""
     try:
         route = route_to(given.settings, given.secrets, name, "")
         keys = keys_of(route, given.secrets)
@@ -132,7 +132,7 @@ def _fal(given: ImageSettings) -> "ImageBackend":
 
 
 def _has_key(given: ImageSettings, name: str) -> bool:
-    """Whether there is a key for the provider's own service. Another one at its address may not make pictures."""
+    """Returns whether there is a key for the provider's own service. A custom address may not make pictures."""
     try:
         route: ModelRoute = route_to(given.settings, given.secrets, name, "")
     except HermesError:
@@ -153,7 +153,7 @@ def _http(given: ImageSettings, label: str, key_variable: str) -> "ImageService"
 
 
 def _download(given: ImageSettings) -> "Download":
-    """Fetches what a service made, by the rules of `web_fetch`."""
+    """Fetches a picture from a service, by the rules of `web_fetch`."""
 
     async def fetch(url: str) -> bytes:
         from hermes.media.image_service import MAX_REPLY_BYTES

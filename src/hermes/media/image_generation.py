@@ -1,6 +1,6 @@
-"""Making pictures: the port to whoever makes them, and the tool `image_generate`.
+"""Making pictures: the port to the backends, and the tool `image_generate`.
 
-A picture is on the disk, in the session's folder below `media` of the home, before anybody is told about it.
+A picture is saved in the session's folder, below `media` in the home, before anybody is told about it.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class ReferencePicture(msgspec.Struct, frozen=True):
 
 
 class ImageRequest(msgspec.Struct, frozen=True):
-    """What is to be made."""
+    """The picture to make."""
 
     prompt: str
     aspect_ratio: AspectRatio = "landscape"
@@ -53,12 +53,12 @@ class ImageRequest(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> Size:
-        """The size in pixels, for a backend that takes one."""
+        """The size in pixels, for a backend that needs one."""
         return PIXELS[self.aspect_ratio]
 
 
 class MadeImage(msgspec.Struct, frozen=True):
-    """A picture that a backend made, with the tokens it counted, if it counts any."""
+    """A picture from a backend, with the tokens, if the backend counts them."""
 
     data: bytes
     usage: Usage = Usage()
@@ -69,12 +69,12 @@ class ImageBackend(Protocol):
 
     @property
     def name(self) -> str:
-        """Who makes them: `openai`."""
+        """The backend's name, such as `openai`."""
         ...
 
     @property
     def model(self) -> str:
-        """With which model; empty if that is not known."""
+        """The model; empty if it is not known."""
         ...
 
     async def make(self, request: ImageRequest) -> MadeImage:
@@ -86,13 +86,13 @@ class ImageSpending(Protocol):
     """The budget of a session."""
 
     def check(self, session: str, price_usd: float | None) -> None:
-        """Raises HermesError if a picture at this price could pass a cap; None for an unknown price."""
+        """Raises HermesError if a picture at this price could exceed a cap. The price is None if unknown."""
         ...
 
     async def note(
         self, session: str, backend: ImageBackend, usage: Usage | None, failure: str
     ) -> None:
-        """Writes down what a picture cost, or why there is none."""
+        """Records what a picture cost, or why there is none."""
         ...
 
 
@@ -105,14 +105,14 @@ def _references(arguments: Mapping[str, Any]) -> Iterable[str]:
 
 
 class ImageGenerator(msgspec.Struct, frozen=True):
-    """What `image_generate` needs."""
+    """The dependencies of `image_generate`."""
 
     backend: ImageBackend
     folder: Callable[[str], Path]
     """The folder for the pictures of a session."""
     spending: ImageSpending
     price_usd: float | None = None
-    """What one picture costs; None if that is not known."""
+    """The price of one picture; None if it is not known."""
 
 
 class ImageTool:
@@ -205,4 +205,4 @@ def _name(prompt: str) -> str:
 
 
 Download: TypeAlias = Callable[[str], Awaitable[bytes]]
-"""Fetches a picture from an address that a service gave. Raises MediaError."""
+"""Fetches a picture from an address that a service returned. Raises MediaError."""

@@ -1,4 +1,4 @@
-"""Calls of services that make pictures: JSON or a form to send, JSON to read, and what an error means."""
+"""Calls services that make pictures: sends JSON or a form, reads JSON, and interprets errors."""
 
 import os
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _REFUSED = (
 
 
 class ServiceRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request: with a body it is a POST, else a GET."""
+    """One request: a POST if it has a body, otherwise a GET."""
 
     url: str
     headers: Mapping[str, str] = {}
@@ -33,7 +33,7 @@ class ServiceRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageService:
-    """One service. `label` names it in messages, `key_hint` says how to give it another key."""
+    """One service. `label` names it in messages, `key_hint` says how to set another key."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class ImageService:
         return data
 
     def error(self, kind: MediaErrorKind, what: str, hint: str = "") -> MediaError:
-        """An error of this service: `xAI sent too much.`"""
+        """Returns an error of this service: `xAI sent too much.`"""
         return MediaError(kind, f"{self.label} {what}.", sense=SENSE, hint=hint)
 
     def _rejected(self, status: int, body: bytes) -> MediaError:
@@ -130,7 +130,7 @@ class ImageService:
 
 
 def error_detail(body: bytes) -> str:
-    """What a service says about an error, in any of the shapes they use; cut to a sentence or two."""
+    """Returns a service's error message, in any of the usual shapes, cut to a sentence or two."""
     try:
         found = msgspec.json.decode(body)
     except msgspec.DecodeError:
@@ -163,7 +163,7 @@ class FormPart(msgspec.Struct, frozen=True):
 def encode_form(
     fields: Mapping[str, str], parts: tuple[FormPart, ...]
 ) -> tuple[bytes, str]:
-    """The body of a multipart form, and its content type."""
+    """Returns the body of a multipart form, and its content type."""
     boundary = f"hermes-{os.urandom(12).hex()}"
     pieces: list[bytes] = []
     for name, value in fields.items():

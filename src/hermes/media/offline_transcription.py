@@ -1,4 +1,4 @@
-"""Speech recognition on this machine: Moonshine for English, whose package brings its model, and Whisper for every language."""
+"""Offline speech recognition: Moonshine for English, with the model in its package, and Whisper for all languages."""
 
 import threading
 from importlib.util import find_spec
@@ -15,7 +15,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 _SLOTS = threading.BoundedSemaphore(2)
-"""Each recording needs some hundred megabytes while it is understood; others wait."""
+"""Each transcription needs a few hundred megabytes, so others wait."""
 
 
 def _require(package: str, name: str) -> None:
@@ -82,7 +82,7 @@ class MoonshineTranscriber:
 
 
 class WhisperTranscriber:
-    """Whisper base: about a hundred languages, which it tells apart."""
+    """Whisper base: about a hundred languages, which it detects."""
 
     name = "whisper"
     label = "Whisper base, any language, on this machine"

@@ -1,4 +1,4 @@
-"""OpenAI's images API, also of other services that offer it: `/images/generations`, and `/images/edits` as a form."""
+"""OpenAI's images API, and that of compatible services: `/images/generations`, and `/images/edits` as a form."""
 
 import base64
 import binascii
@@ -53,7 +53,7 @@ class OpenAIImages:
         self._download = download
 
     async def make(self, request: ImageRequest) -> MadeImage:
-        """Makes a picture, or changes those of the request."""
+        """Makes a picture, or edits those in the request."""
         size = f"{request.size.width}x{request.size.height}"
         fields = {"prompt": request.prompt, "size": size}
         if self.model:
@@ -82,7 +82,7 @@ class OpenAIImages:
 async def read_reply(
     body: bytes, service: ImageService, download: Download
 ) -> MadeImage:
-    """The first picture in a reply of this shape: as base64, or at an address. Raises MediaError."""
+    """Returns the first picture in such a reply: as base64, or from an address. Raises MediaError."""
     try:
         reply = msgspec.json.decode(body, type=_Reply)
         item = (reply.data or [_Item()])[0]

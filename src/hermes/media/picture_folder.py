@@ -1,6 +1,6 @@
-"""Pictures that were shown or made: read within limits, converted if no model takes their format, and kept.
+"""Pictures that were shown or made: read within limits, converted if no model accepts their format, and stored.
 
-A picture that was shown is kept as it was: a file that is drawn again later must not change what was said before.
+A picture that was shown is stored as it was: if the file changes later, the earlier conversation must not change.
 """
 
 import os
@@ -22,9 +22,9 @@ t = translator(__name__)
 
 SENSE = "vision"
 MAX_PICTURE_BYTES = 50_000_000
-"""The largest picture that is read."""
+"""The maximum size of a picture that is read."""
 KEPT = ImageLimits(5_000_000, 8_000)
-"""The largest picture that is kept as it is; larger ones are made smaller."""
+"""The maximum size of a picture that is stored unchanged; larger ones are reduced."""
 SUFFIXES = {
     "image/png": ".png",
     "image/jpeg": ".jpg",
@@ -37,20 +37,20 @@ _SHRINK = t.later(
 
 
 class KeptPicture(msgspec.Struct, frozen=True):
-    """A picture in the folder, and what it was: `png, 4 x 3, 70 bytes`."""
+    """A picture in the folder, and a description of the original: `png, 4 x 3, 70 bytes`."""
 
     image: Image
     label: str
 
 
 class PictureFolder:
-    """Keeps pictures under names made of their content. The folder is made on first use."""
+    """Stores pictures under names derived from their content. The folder is created on first use."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def keep(self, name: str, data: bytes) -> KeptPicture:
-        """Keeps a picture, made smaller or converted where needed. Raises MediaError if it is none."""
+        """Stores a picture, reduced or converted if needed. Raises MediaError if it is not a picture."""
         if len(data) > MAX_PICTURE_BYTES:
             raise too_large(name, len(data))
         kind = media_type(data[:16])
@@ -96,7 +96,7 @@ class PictureFolder:
         return KeptPicture(self.write(shown, kind), label)
 
     def write(self, data: bytes, kind: str, name: str = "") -> Image:
-        """Writes a picture of a kind that models take, as it is. `name` begins the file's name."""
+        """Writes a picture in a format that models accept, unchanged. The file's name begins with `name`."""
         import hashlib
 
         digest = hashlib.sha256(data).hexdigest()
@@ -120,7 +120,7 @@ class PictureFolder:
 
 
 def read_picture(name: str, file: Path) -> bytes:
-    """The content of a picture file. Raises ToolFailed if it can't be read or is too large."""
+    """Returns the content of a picture file. Raises ToolFailed if it can't be read or is too large."""
     try:
         with open_regular(file) as handle:
             length = os.fstat(handle.fileno()).st_size
@@ -132,7 +132,7 @@ def read_picture(name: str, file: Path) -> bytes:
 
 
 def too_large(name: str, size: int) -> MediaError:
-    """The error for a picture with too many bytes."""
+    """Returns the error for a picture with too many bytes."""
     return MediaError(
         MediaErrorKind.TOO_LARGE,
         t.later(

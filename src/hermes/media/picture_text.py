@@ -1,4 +1,4 @@
-"""The text in a picture, recognised without a model and without a network. Needs the extra `ocr`."""
+"""Recognizes the text in a picture, without a model or a network. Needs the extra `ocr`."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ t = translator(__name__)
 
 OCR = "OCR"
 OCR_PREFIX = "No model looked at this picture."
-"""How a description begins that OCR made."""
+"""How a description made by OCR begins."""
 _SENSE = "vision"
 
 
 def ocr_is_available() -> bool:
-    """Whether the extra is installed."""
+    """Returns whether the extra is installed."""
     return PageOcr().is_available
 
 
 async def recognised_text(source: str, environment: Mapping[str, str]) -> str:
-    """The text in a picture file, read in a process of its own with limits. Raises MediaError."""
+    """Returns the text in a picture file, recognized in a separate process with limits. Raises MediaError."""
     if not ocr_is_available():
         raise MediaError(
             MediaErrorKind.NOT_CONFIGURED,
@@ -36,7 +36,7 @@ async def recognised_text(source: str, environment: Mapping[str, str]) -> str:
 
 
 def ocr_description(text: str) -> str:
-    """What a model is told about a picture of which only the text is known."""
+    """Returns the description for a model of a picture of which only the text is known."""
     if not text.strip():
         return f"{OCR_PREFIX} OCR found no text in it."
     return f"{OCR_PREFIX} The text in it, recognised by OCR, with possible mistakes:\n{text}"

@@ -1,4 +1,4 @@
-"""What the backends of speech are built from, and how they are chosen."""
+"""The dependencies of the speech backends, and how a backend is chosen."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,17 +24,17 @@ class SpeechDeps(NamedTuple):
     environment: Mapping[str, str]
 
     def key(self, *names: str) -> str:
-        """The first of these secrets that is set; empty if none is."""
+        """Returns the first of these secrets that is set; empty if none is."""
         return next(filter(None, (self.secrets.get(name) for name in names)), "")
 
     @property
     def models(self) -> Path:
-        """The folder of the models that were downloaded."""
+        """The folder of the downloaded models."""
         return models_folder(self.environment, Path.home())
 
 
 def configured(wanted: str, options: TranscriptionSettings | SpeechSettings) -> str:
-    """The backend that the settings name. For `auto`, a command or an address in the settings names it too."""
+    """Returns the backend that the settings name. With `auto`, a configured command or address decides."""
     if wanted != "auto":
         return wanted
     if options.command:
@@ -50,7 +50,7 @@ def choose_backend(
     order: tuple[str, ...],
     advice: Callable[[], str],
 ) -> Backend:
-    """The backend that the setting names, or the first of `order` that is set up.
+    """Returns the backend that the setting names, or the first of `order` that is set up.
 
     If there is none, raises MediaError with the advice.
     """

@@ -1,7 +1,7 @@
-"""Downloads models for speech, pinned and checked like the files of the local model.
+"""Downloads models for speech, pinned and verified like the files of the local model.
 
-Piper is under the GPL, so it is a separate program: it is installed into an environment of its own, by the pinned
-packages of `piper.lock`.
+Piper is under the GPL, so it is a separate program: it is installed into its own environment, from the pinned packages
+of `piper.lock`.
 """
 
 import shutil
@@ -31,7 +31,7 @@ _LOCK = Path(__file__).with_name("piper.lock")
 
 
 class SpeechWeights(WeightFile, frozen=True, kw_only=True):
-    """A file of a model for speech. In its folder it has the name that its library expects."""
+    """A file of a speech model. In its folder, it has the name that its library expects."""
 
     @property
     # pyrefly: ignore[missing-override-decorator]
@@ -55,7 +55,7 @@ def _weights(file: SpeechFile, licence: str) -> SpeechWeights:
 def fetch_model(
     model: SpeechModel, models: Path, hub: ModelHub | None = None
 ) -> Generator[Progress, None, None]:
-    """Downloads what is missing of a model, yielding progress. Raises HermesError if it can't be had."""
+    """Downloads the missing files of a model and yields progress. Raises HermesError if that fails."""
     for file in model.files:
         weights = _weights(file, model.licence)
         yield from fetch(weights, model.folder(models), hub=hub)
@@ -65,7 +65,7 @@ def fetch_model(
 
 
 def _install_piper(models: Path) -> None:
-    """Makes the environment of Piper. It counts only once all of it is there."""
+    """Creates Piper's environment. It counts as installed only once it is complete."""
     folder = piper_folder(models)
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)

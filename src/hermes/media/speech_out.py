@@ -1,4 +1,4 @@
-"""Text to speech: the port, and which backend speaks."""
+"""Text to speech: the port, and the choice of the backend."""
 
 from typing import Protocol
 
@@ -15,30 +15,30 @@ MAX_SPOKEN_CHARACTERS = 20_000
 
 
 class Speaker(Protocol):
-    """A backend. It is made only where it is set up."""
+    """A backend. It is created only if it is set up."""
 
     @property
     def name(self) -> str:
-        """What the setting `media.speech_out` calls it."""
+        """The backend's name in the setting `media.speech_out`."""
         ...
 
     @property
     def label(self) -> str:
-        """What it is, for a person."""
+        """A description for a person."""
         ...
 
     @property
     def max_characters(self) -> int:
-        """The longest text of one call."""
+        """The maximum length of the text in one call."""
         ...
 
     def speak(self, text: str, wanted: AudioFormat) -> Audio:
-        """Speaks a text without marks; blocks. The format is another if it can't make the wanted one. Raises MediaError."""
+        """Speaks plain text; blocks. Uses another format if it can't make the wanted one. Raises MediaError."""
         ...
 
 
 def find_speaker(deps: SpeechDeps) -> Speaker:
-    """The backend that the settings choose. Raises MediaError if it is not set up."""
+    """Returns the backend that the settings choose. Raises MediaError if it is not set up."""
     from hermes.media.audio_commands import CommandSpeaker
     from hermes.media.audio_services import ElevenLabsSpeaker, OpenAISpeaker
     from hermes.media.speech_programs import EspeakSpeaker, FliteSpeaker, PiperSpeaker
@@ -73,10 +73,10 @@ def speak(
     *,
     converts: bool = True,
 ) -> Audio:
-    """The text as sound, without Markdown and code; blocks. Raises MediaError if it can't be spoken.
+    """Speaks a text without its Markdown and code; blocks. Raises MediaError if it can't be spoken.
 
-    The format is the wanted one where that can be made, else what the backend makes. Without `converts`, no time is spent
-    on making another.
+    The format is the wanted one if possible, otherwise the backend's. Without `converts`, no time is spent on
+    conversion.
     """
     from hermes.media.audio_conversion import can_convert, converted
 
@@ -107,7 +107,7 @@ def speak(
 
 
 def _parts(text: str, speaker: Speaker) -> list[str]:
-    """As few parts as the backend allows, cut between sentences."""
+    """Splits the text between sentences, into as few parts as the backend allows."""
     parts: list[str] = []
     for sentence in sentences(text, speaker.max_characters):
         if parts and len(parts[-1]) + len(sentence) < speaker.max_characters:

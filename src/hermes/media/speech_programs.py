@@ -1,6 +1,6 @@
-"""Voices on this machine, each a program of its own: Piper (natural, GPL), espeak-ng and flite (robotic, tiny).
+"""Voices on this machine, each a separate program: Piper (natural, GPL), espeak-ng and flite (robotic, tiny).
 
-They run in the sandbox without a network, get the text in a file and write a WAV file.
+They run in the sandbox without a network, read the text from a file and write a WAV file.
 """
 
 from contextlib import closing
@@ -23,7 +23,7 @@ _MAX_ERROR_BYTES = 100_000
 
 
 class SpeechProgram:
-    """A program that speaks. Raises MediaError if it is not there."""
+    """A program that speaks. Raises MediaError if it is not installed."""
 
     name = ""
     max_characters = 5_000
@@ -59,7 +59,7 @@ class SpeechProgram:
         return Audio(data, "wav")
 
     def _readable(self) -> tuple[Path, ...]:
-        """The folders that the program needs, wherever they are."""
+        """Returns the folders that the program needs, wherever they are."""
         return ()
 
     def _find(self, deps: SpeechDeps) -> str:
@@ -92,7 +92,7 @@ class SpeechProgram:
 
 
 class PiperSpeaker(SpeechProgram):
-    """Piper, with the voice that was downloaded or one of the user's own (`media.voice`)."""
+    """Piper, with the downloaded voice or one of the user's own (`media.voice`)."""
 
     name = "piper"
 

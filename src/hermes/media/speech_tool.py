@@ -27,7 +27,7 @@ class SpeechTool:
     def __init__(self, deps: Callable[[], SpeechDeps]) -> None:
         self._deps = deps
 
-    # Not only the network: it leaves a file, so that it is asked about, and undo removes the file.
+    # Not `network`: the tool creates a file, so it needs approval, and undo removes the file.
     @tool("text_to_speech", effect="other")
     def text_to_speech(
         self,
@@ -47,12 +47,12 @@ class SpeechTool:
 
 
 def speech_tools(deps: Callable[[], SpeechDeps]) -> tuple[Tool, ...]:
-    """The tool of a session."""
+    """Returns the tool of a session."""
     return (SpeechTool(deps).text_to_speech,)
 
 
 def format_of(path: Path) -> "AudioFormat":
-    """The format that a file's name asks for. Raises UsageError for another."""
+    """Returns the format for a file's name. Raises UsageError for any other suffix."""
     from hermes.media.audio import MEDIA_TYPES
 
     for known in MEDIA_TYPES:
@@ -65,7 +65,7 @@ def format_of(path: Path) -> "AudioFormat":
 
 
 def write_new(path: Path, audio: "Audio") -> Path:
-    """Writes the sound to a new file and returns its path: with the format that it has, and a number if the name is taken."""
+    """Writes a new file with the format's suffix, and a number if the name is taken. Returns its path."""
     suffix = f".{audio.format}"
     names = (f"{path.stem}{n or ''}{suffix}" for n in itertools.count(0))
     for name in itertools.islice(names, _MAX_NAMES):
@@ -82,7 +82,7 @@ def write_new(path: Path, audio: "Audio") -> Path:
 
 
 def _inside(name: str, context: ToolContext) -> Path:
-    """A path in the working directory and in no hidden folder, where its links lead. Raises ToolFailed for any other."""
+    """Returns a path in the working directory, links resolved, not in a hidden folder. Raises ToolFailed otherwise."""
     path, folder = resolved(name, context.cwd), context.cwd.resolve()
     is_inside = path.is_relative_to(folder)
     if not is_inside or any(

@@ -1,6 +1,6 @@
-"""Turns Markdown into text that sounds right when it is read aloud, and cuts it into sentences.
+"""Turns Markdown into text that sounds right when read aloud, and splits it into sentences.
 
-Code blocks are left out, links become their words, addresses their host, headings and list items sentences of their own.
+Code blocks are left out, links become their text, addresses their host; headings and list items become sentences.
 """
 
 import re
@@ -43,9 +43,9 @@ _MAX_PASSES = 8
 
 
 def spoken(markdown: str) -> str:
-    """The text as it is read aloud: one line for each paragraph, heading, list item or row; no marks, no addresses."""
+    """Returns the text to read aloud: one line per paragraph, heading, list item or row, without markup or URLs."""
     text = markdown.replace("\r\n", "\n").replace("\r", "\n")
-    for _ in range(_MAX_PASSES):  # taking one mark away can complete another
+    for _ in range(_MAX_PASSES):  # removing one mark can complete another
         before, text = text, _plain(text)
         if text == before:
             break
@@ -53,12 +53,12 @@ def spoken(markdown: str) -> str:
 
 
 def sentences(text: str, max_characters: int = 400) -> Iterator[str]:
-    """The sentences of a spoken text, each at most `max_characters` long."""
+    """Yields the sentences of a spoken text, each at most `max_characters` long."""
     start = 0
     for end in [*_sentence_ends(text), len(text)]:
         sentence = " ".join(text[start:end].split())
         if len(sentence) < _MIN_SENTENCE_CHARACTERS and end < len(text):
-            continue  # said together with the next one
+            continue  # spoken together with the next one
         start = end
         yield from _pieces(sentence, max_characters)
 
@@ -72,7 +72,7 @@ def _plain(text: str) -> str:
 
 
 def _line(line: str) -> str:
-    """One line without marks. A heading, list item or table row ends like a sentence."""
+    """Returns one line without markup. A heading, list item or table row ends like a sentence."""
     if not any(map(str.isalnum, line)):
         return ""
     lead = _LEAD.match(line)
@@ -94,7 +94,7 @@ def _sentence_ends(text: str) -> Iterator[int]:
 
 
 def _pieces(sentence: str, max_characters: int) -> Iterator[str]:
-    """A sentence that is too long for one call, cut at a comma or a space where there is one."""
+    """Yields the pieces of a sentence that is too long for one call, cut at a comma or a space if possible."""
     while len(sentence) > max_characters:
         head = sentence[:max_characters]
         cut = max(head.rfind(", "), head.rfind("; ")) + 1 or head.rfind(" ")

@@ -1,6 +1,6 @@
-"""Looking at pictures: `vision_analyze`, and the port to whoever looks.
+"""Looking at pictures: `vision_analyze`, and the port to whatever examines a picture.
 
-A model that sees gets the pixels. For one that reads only text, another model answers the question, or OCR reads the
+A model that accepts images gets the pixels. For a text-only model, another model answers the question, or OCR reads the
 text in the picture; the result says which.
 """
 
@@ -34,30 +34,30 @@ _DESCRIBE = "Describe this picture."
 
 
 class PictureAnswer(msgspec.Struct, frozen=True):
-    """What was found out about a picture, and by whom: a model, or OCR."""
+    """The answer about a picture, and its source: a model, or OCR."""
 
     text: str
     by: str
 
 
 class PictureLooker(Protocol):
-    """Who looks at pictures for a session."""
+    """Examines pictures for a session."""
 
     def sees(self, session: str) -> bool:
-        """Whether the session's model gets the pixels themselves."""
+        """Returns whether the session's model gets the pixels themselves."""
         ...
 
     def reads_only_text(self, session: str) -> bool:
-        """Whether the session's model gets no pictures at all, so that one in a result becomes its description."""
+        """Returns whether the session's model accepts no pictures, so that a result has a description instead."""
         ...
 
     async def answer(self, session: str, image: Image, question: str) -> PictureAnswer:
-        """Answers a question about a picture. Raises MediaError if nobody can."""
+        """Answers a question about a picture. Raises MediaError if that is not possible."""
         ...
 
 
 class VisionAccess(msgspec.Struct, frozen=True):
-    """How pictures are fetched from the web: by the rules and limits of `web_fetch`."""
+    """Fetches pictures from the web, by the rules and limits of `web_fetch`."""
 
     web: WebSettings
     secrets: Secrets
@@ -67,7 +67,7 @@ class VisionAccess(msgspec.Struct, frozen=True):
 
 
 def is_address(image: str) -> bool:
-    """Whether a picture is named by an address on the web rather than by a path."""
+    """Returns whether a picture is given as a web address rather than a path."""
     return image.strip().lower().startswith(_SCHEMES)
 
 
@@ -149,7 +149,7 @@ class VisionTool:
 
 
 class PictureQuestion(msgspec.Struct, frozen=True):
-    """A picture that was kept, under the name that the model used, and what is asked about it."""
+    """A stored picture, the name that the model used for it, and the question about it."""
 
     name: str
     picture: KeptPicture
@@ -159,12 +159,12 @@ class PictureQuestion(msgspec.Struct, frozen=True):
 async def looked_at(
     looker: PictureLooker, session: str, asked: PictureQuestion
 ) -> ToolResult:
-    """The picture for a model that sees, else what somebody else finds out about it."""
+    """Returns the picture for a model that accepts images, otherwise an answer about it."""
     image, head = asked.picture.image, f"[{asked.name}: {asked.picture.label}]"
     if looker.sees(session):
         return ToolResult(text=head, images=(image,))
     answer = await looker.answer(session, image, asked.question or _DESCRIBE)
-    if looker.reads_only_text(session):  # the description stands for the picture
+    if looker.reads_only_text(session):  # the description replaces the picture
         described = msgspec.structs.replace(image, description=answer.text)
         return ToolResult(text=f"{head} {answer.by} looked at it.", images=(described,))
     text = f"{head} {answer.by} looked at it:\n{answer.text}"

@@ -1,4 +1,4 @@
-"""xAI's images API. Replies have OpenAI's shape; requests have a ratio in place of a size, and edits are JSON."""
+"""xAI's images API. Replies have OpenAI's shape; requests have an aspect ratio, not a size, and edits are JSON."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -42,7 +42,7 @@ class XaiImages:
         self._download = download
 
     async def make(self, request: ImageRequest) -> MadeImage:
-        """Makes a picture, or changes those of the request."""
+        """Makes a picture, or edits those in the request."""
         fields: dict[str, Any] = {
             "model": self.model,
             "prompt": request.prompt,
@@ -67,7 +67,7 @@ def _picture(reference: ReferencePicture) -> dict[str, str]:
 
 
 def data_url(reference: ReferencePicture) -> str:
-    """The picture as an address that holds it."""
+    """Returns the picture as a data URL."""
     import base64
 
     data = base64.b64encode(reference.data).decode()

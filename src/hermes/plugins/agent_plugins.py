@@ -1,7 +1,7 @@
 """What enabled plugins add to the agent: tools, slash commands, context engines, and hooks that may veto a tool call.
 
-Such a plugin has an `__init__.py` in its folder with `register(context)`, as plugins of the original agent do. It is
-imported in each process that runs sessions, from exactly the files that the user agreed to.
+Such a plugin has an `__init__.py` in its folder with `register(context)`, like plugins of the original agent. It is
+imported in each process that runs sessions, from exactly the files that the user approved.
 """
 
 import inspect
@@ -33,7 +33,7 @@ _COMMAND_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 
 
 class PluginTool(msgspec.Struct, frozen=True):
-    """A tool of a plugin. `handler` gets the arguments as a dict and returns what the model reads."""
+    """A plugin's tool. `handler` gets the arguments as a dict and returns the text for the model."""
 
     plugin: str
     name: str
@@ -44,7 +44,7 @@ class PluginTool(msgspec.Struct, frozen=True):
 
 
 class PluginCommand(msgspec.Struct, frozen=True):
-    """A slash command of a plugin. `handler` gets what was typed behind it and returns what the user reads."""
+    """A plugin's slash command. `handler` gets the text typed after it and returns the text for the user."""
 
     plugin: str
     name: str
@@ -54,14 +54,14 @@ class PluginCommand(msgspec.Struct, frozen=True):
 
 
 class PluginHook(msgspec.Struct, frozen=True):
-    """A function of a plugin that is called before each tool call."""
+    """A plugin's function that is called before each tool call."""
 
     plugin: str
     callback: Callable[..., Any]
 
 
 class PluginContextEngine(msgspec.Struct, frozen=True):
-    """An object of a plugin with `compress(messages, ...)`, which returns fewer messages."""
+    """A plugin's object with `compress(messages, ...)`, which returns fewer messages."""
 
     plugin: str
     name: str
@@ -69,7 +69,7 @@ class PluginContextEngine(msgspec.Struct, frozen=True):
 
 
 class PluginContext:
-    """What a plugin's `register` gets: it adds what the plugin brings. Also knows what the plugin asked for in vain."""
+    """The argument of a plugin's `register`: collects what the plugin adds, and what it asked for in vain."""
 
     def __init__(self, plugin: Plugin) -> None:
         self.name = plugin.name
@@ -127,13 +127,13 @@ class PluginContext:
             self.ignored.add(f"hook {name}")
 
     def register_context_engine(self, *given: Any) -> None:
-        """Adds a context engine, which the setting `compression.engine` chooses by its name."""
+        """Adds a context engine, which the setting `compression.engine` selects by name."""
         engine = given[-1]
         name = str(getattr(engine, "name", "") or given[0])
         self.engines[name] = PluginContextEngine(self.name, name, engine)
 
     def __getattr__(self, name: str) -> Any:
-        """What the original agent has and Hermes has not does nothing, so that the rest of the plugin works."""
+        """Returns a no-op for features that only the original agent has, so that the rest of the plugin works."""
         if not name.startswith("register_"):
             raise AttributeError(name)
         self.ignored.add(name)
@@ -141,7 +141,7 @@ class PluginContext:
 
 
 class AgentPlugins:
-    """The enabled plugins of a home that add something to the agent. Looks again when the user enables or disables one."""
+    """The enabled plugins of a home that add something to the agent. Reloads when the user enables or disables one."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -154,7 +154,7 @@ class AgentPlugins:
         self._vetoing: set[str] = set()
 
     def contexts(self) -> list[PluginContext]:
-        """What each plugin added. Reads files and may import plugins."""
+        """Returns what each plugin added. Reads files and may import plugins."""
         with self._lock:
             stamp = self._read_stamp()
             if stamp != self._stamp:
@@ -168,7 +168,7 @@ class AgentPlugins:
 
     @property
     def commands(self) -> dict[str, PluginCommand]:
-        """The slash commands by name; of two with one name, that of the first plugin."""
+        """The slash commands by name. If two have the same name, the first plugin's counts."""
         found: dict[str, PluginCommand] = {}
         for context in self.contexts():
             for name, one in context.commands.items():
@@ -181,12 +181,12 @@ class AgentPlugins:
 
     @property
     def missing_vetoes(self) -> list[str]:
-        """The plugins that may veto calls, but whose vetoes are not loaded: they changed, fail or are gone."""
+        """The plugins that may veto calls but whose vetoes are not loaded: they changed, fail or are gone."""
         loaded = {context.name for context in self.contexts()}
         return sorted(self._vetoing - loaded)
 
     def engine(self, name: str) -> PluginContextEngine:
-        """A context engine by its name. Raises HermesError if no enabled plugin has one."""
+        """Returns a context engine by name. Raises HermesError if no enabled plugin has it."""
         for context in self.contexts():
             if name in context.engines:
                 return context.engines[name]
@@ -228,7 +228,7 @@ class AgentPlugins:
     def _note_vetoes(
         self, registry: PluginRegistry, name: str, *, has_vetoes: bool
     ) -> None:
-        """Remembers what was loaded: if the plugin can't be loaded later, its vetoes must not be lost unseen."""
+        """Records which vetoes were loaded, so that it is noticed if the plugin can't be loaded later."""
         if has_vetoes == (name in self._vetoing):
             return
         try:
@@ -237,7 +237,7 @@ class AgentPlugins:
             log.exception("can't store whether the plugin %s has vetoes", name)
 
     def _register(self, plugin: Plugin) -> None:
-        sys.dont_write_bytecode = True  # a plugin's folder stays as it is
+        sys.dont_write_bytecode = True  # keep the plugin's folder unchanged
         context = PluginContext(plugin)
         try:
             files = verified_import.read(plugin.folder, plugin.hash)
@@ -260,11 +260,11 @@ class AgentPlugins:
 
 
 def _nothing(*_: Any, **__: Any) -> None:
-    """Stands for what is not here."""
+    """Does nothing, in place of a missing feature."""
 
 
 def call_with_known(callback: Callable[..., Any], known: Mapping[str, Any]) -> Any:
-    """Calls a function with those of the named values that it takes."""
+    """Calls a function with those of the named values that it accepts."""
     parameters = inspect.signature(callback).parameters.values()
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         return callback(**known)

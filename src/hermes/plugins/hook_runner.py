@@ -61,7 +61,7 @@ class HookRunner:
         return [worker.stats for worker in self._workers]
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Accepts no more events, and waits a while for running calls."""
+        """Accepts no more events, and waits a limited time for running calls."""
         deadline = time.monotonic() + timeout_s
         for worker in self._workers:
             worker.end()
@@ -198,7 +198,7 @@ async def _awaited(result: Any) -> None:
 
 
 def load_handler(hook: Hook, *, printing: bool = False) -> Handler:
-    """Loads `handle` from exactly the bytes the user agreed to. Raises whatever its code raises.
+    """Loads `handle` from exactly the bytes that the user approved. Raises what its code raises.
 
     Without `printing`, its output goes to the log: the terminal belongs to somebody else.
     """

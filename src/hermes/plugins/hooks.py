@@ -42,7 +42,7 @@ class HookManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hook(msgspec.Struct, frozen=True):
-    """A hook that was found. `hash` covers every byte of its folder."""
+    """A hook on disk. `hash` covers every byte of its folder."""
 
     name: str
     folder: Path
@@ -92,7 +92,7 @@ class Hooks:
         raise NotFound(t.later("There is no hook {name!r}.", name=name), hint=known)
 
     def trust(self, name: str, expected: str = "") -> Hook:
-        """Trusts a hook as it is now; with `expected`, only if that is what the user was shown."""
+        """Trusts a hook's current content; with `expected`, only if that is the content the user was shown."""
         hook = self.find(name)
         if hook.problem:
             raise HermesError(

@@ -26,8 +26,8 @@ class ManifestError(HermesError):
 class TabPlace(msgspec.Struct, frozen=True):
     """The page of a plugin for the original agent: its address there, and its place in the navigation.
 
-    `position` is `end`, `after:VIEW` or `before:VIEW`. `override` replaces a page of the original dashboard; here, a
-    plugin has a page of its own beside ours.
+    `position` is `end`, `after:VIEW` or `before:VIEW`. `override` replaces a page of the original dashboard; here, the
+    plugin gets its own page beside ours.
     """
 
     path: str = ""
@@ -76,17 +76,17 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def uses_sdk(self) -> bool:
-        """Whether its page is written for the SDK of the original agent: React and registration globals."""
+        """Whether the page is written for the SDK of the original agent: React and registration globals."""
         return isinstance(self.tab, TabPlace)
 
     @property
     def position(self) -> str:
-        """Its place in the navigation; empty for the end."""
+        """The place in the navigation; empty for the end."""
         return self.tab.position if isinstance(self.tab, TabPlace) else ""
 
     @property
     def has_tab(self) -> bool:
-        """Whether it has a place in the navigation."""
+        """Whether the plugin has a place in the navigation."""
         if isinstance(self.tab, TabPlace):
             return not self.tab.hidden
         return self.tab
@@ -101,12 +101,12 @@ class _AgentManifest(msgspec.Struct, frozen=True):
 
 
 def is_plugin(folder: Path) -> bool:
-    """Whether a folder is a plugin: it has a page, or a manifest for the agent."""
+    """Returns whether a folder is a plugin: it has a page, or a manifest for the agent."""
     return (folder / "dashboard").is_dir() or _agent_manifest(folder) is not None
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Reads the manifest of the plugin in `folder`. Raises ManifestError with what is wrong."""
+    """Reads the manifest of the plugin in `folder`. Raises ManifestError, which says what is wrong."""
     if (folder / "dashboard").is_dir():
         return _page_manifest(folder)
     path = _agent_manifest(folder) or folder / _AGENT_MANIFESTS[0]
@@ -159,10 +159,10 @@ def _read(path: Path) -> bytes:
 
 
 def _checked(manifest: Manifest, folder: Path) -> Manifest:
-    """The manifest, if it fits its folder."""
+    """Returns the manifest if it matches its folder."""
     if manifest.uses_sdk and not manifest.entry:
         manifest = msgspec.structs.replace(manifest, entry=_SDK_ENTRY)
-    # The original agent takes the manifest's name, whatever the folder is called.
+    # The original agent uses the manifest's name, whatever the folder is called.
     is_named = manifest.uses_sdk or manifest.name == folder.name
     if not is_named or not re.fullmatch(NAME, manifest.name):
         raise ManifestError(

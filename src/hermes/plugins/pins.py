@@ -1,4 +1,4 @@
-"""What the user agreed to: by name, the hash of exactly that folder, in a file of the home."""
+"""What the user approved: for each name, the hash of exactly that folder, in a file of the home."""
 
 import time
 from collections.abc import Callable
@@ -14,12 +14,12 @@ t = translator(__name__)
 
 
 class Pin(msgspec.Struct, omit_defaults=True):
-    """A hash, and when it was agreed to (Unix seconds)."""
+    """A hash, and when the user approved it (Unix seconds)."""
 
     hash: str
     since: float
     has_vetoes: bool = False
-    """Whether it may veto tool calls: known once it was loaded."""
+    """Whether the plugin may veto tool calls; known once it was loaded."""
 
 
 class FolderPins:
@@ -31,9 +31,7 @@ class FolderPins:
         self._what = what
 
     def every(self) -> dict[str, Pin]:
-        """Returns all pins by name. Raises HermesError if the file can't be read: then nothing is
-        agreed to.
-        """
+        """Returns all pins by name. Raises HermesError if the file can't be read; then nothing counts as approved."""
         try:
             return msgspec.json.decode(
                 self._file.read_bytes(), type=dict[str, dict[str, Pin]]
@@ -68,7 +66,7 @@ class FolderPins:
         return self._change(name, lambda _: None)
 
     def note_vetoes(self, name: str, *, has_vetoes: bool) -> None:
-        """Stores whether a pinned folder may veto tool calls. Writes only if that is new."""
+        """Stores whether a pinned folder may veto tool calls. Writes only on a change."""
         pin = self.every().get(name)
         if pin is not None and pin.has_vetoes != has_vetoes:
             self._change(

@@ -1,4 +1,4 @@
-"""The plugins of a home, and which are enabled: each with a hash of exactly what the user agreed to."""
+"""The plugins of a home, and which are enabled: each with a hash of exactly what the user approved."""
 
 import hashlib
 import os
@@ -31,7 +31,7 @@ _UNCHANGED = t.later("Nothing was changed.")
 
 
 class Plugin(msgspec.Struct, frozen=True):
-    """A plugin that was found. `hash` covers every byte of its folder."""
+    """A plugin on disk. `hash` covers every byte of its folder."""
 
     name: str
     folder: Path
@@ -43,11 +43,10 @@ class Plugin(msgspec.Struct, frozen=True):
 
 
 class PluginRegistry:
-    """Finds plugins in the home, bundled ones, and those of packages (entry point
-    `hermes.plugins`).
+    """Finds plugins in the home, bundled ones, and those of packages (entry point `hermes.plugins`).
 
-    Plugins in the home take precedence. Bundled ones are trusted as Hermes is: once enabled, they
-    stay so when an update changes them.
+    Plugins in the home take precedence. Bundled ones are trusted like Hermes itself: once enabled, they stay enabled
+    when an update changes them.
     """
 
     def __init__(self, home: Home, bundled: Path = BUNDLED) -> None:
@@ -71,7 +70,7 @@ class PluginRegistry:
         return [found[name] for name in sorted(found)]
 
     def vetoing(self) -> set[str]:
-        """The names of the plugins that the user agreed to and that had vetoes when they were loaded last."""
+        """Returns the names of approved plugins that had vetoes when they were last loaded."""
         return {name for name, pin in self._pins.every().items() if pin.has_vetoes}
 
     def note_vetoes(self, name: str, *, has_vetoes: bool) -> None:
@@ -92,7 +91,7 @@ class PluginRegistry:
         )
 
     def enable(self, name: str, expected: str = "") -> Plugin:
-        """Enables a plugin as it is now; with `expected`, only if that is what the user was shown."""
+        """Enables a plugin's current content; with `expected`, only if that is the content the user was shown."""
         plugin = self.find(name)
         if plugin.problem:
             raise HermesError(
@@ -117,7 +116,7 @@ class PluginRegistry:
 
 
 def _unclear(same: list[Plugin]) -> Plugin:
-    """What stands for several plugins of one name. None of them runs: nobody can say which one the user agreed to."""
+    """Returns a placeholder for plugins with the same name. None of them runs: it is unclear which one was approved."""
     folders = ", ".join(plugin.folder.name for plugin in same)
     problem = f"several folders have a plugin of this name ({folders}): keep one"
     return Plugin(same[0].name, same[0].folder, "broken", problem=problem)
@@ -190,7 +189,7 @@ def hash_of(folder: Path, *, keep: dict[str, bytes] | None = None) -> str:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Returns every file and link in a folder by name; of bundled ones without Python's compiled files."""
+    """Returns every file and link in a folder by name; for bundled plugins without Python's compiled files."""
     found: list[Path] = []
     ours = folder.is_relative_to(BUNDLED)
     for top, folders, names in os.walk(folder, followlinks=False):

@@ -1,7 +1,7 @@
-"""Imports Python from exactly the bytes the user agreed to.
+"""Imports Python from exactly the bytes that the user approved.
 
-A folder is read once and hashed, and its modules are built from what was read. Later changes on
-disk, and files that Python compiled before, are ignored.
+A folder is read once and hashed, and its modules are built from what was read. Later changes on disk, and Python's
+compiled files, are ignored.
 """
 
 import sys
@@ -21,7 +21,7 @@ t = translator(__name__)
 
 
 class _Sealed(MetaPathFinder, InspectLoader):
-    """Finds and builds the modules beside the file `entry`, as parts of a package called `name`."""
+    """Finds and builds the modules next to the file `entry`, as parts of a package called `name`."""
 
     def __init__(
         self, name: str, folder: Path, entry: str, sources: Mapping[str, bytes]
@@ -115,7 +115,7 @@ def load(
     name: str,
     prepare: Callable[[ModuleType], None] | None = None,
 ) -> ModuleType:
-    """Loads the module in the file `entry` from what was read. Raises whatever its code raises.
+    """Loads the module in the file `entry` from what was read. Raises what its code raises.
 
     `prepare` receives the module before any of its code runs.
     """

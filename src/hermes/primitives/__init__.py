@@ -1,1 +1,1 @@
-"""Building blocks that every layer may use: files and locks, delays, tasks, bounded maps. Nothing here knows Hermes."""
+"""Building blocks for every layer: files and locks, delays, tasks, bounded maps. Nothing here depends on Hermes."""

@@ -53,7 +53,7 @@ class Acceptor:
         while True:
             try:
                 connection, _ = await loop.sock_accept(self._listener)
-            except ConnectionAbortedError:  # the peer has gone meanwhile
+            except ConnectionAbortedError:  # the peer has disconnected
                 continue
             except OSError as error:
                 if self._listener.fileno() < 0:
@@ -68,7 +68,7 @@ class Acceptor:
             await asyncio.get_running_loop().connect_accepted_socket(
                 self._protocol, connection, ssl=self._tls
             )
-        except OSError as error:  # TLS that was not agreed on, or a peer that is gone
+        except OSError as error:  # TLS failed, or the peer has disconnected
             log.debug("could not set up a connection: %s", error)
             connection.close()
         except BaseException:
@@ -82,7 +82,7 @@ def accept_streams(
     *,
     limit: int,
 ) -> Acceptor:
-    """An acceptor that calls `serve` with a reader and a writer for each connection."""
+    """Returns an acceptor that calls `serve` with a reader and a writer for each connection."""
     loop = asyncio.get_running_loop()
 
     def protocol() -> asyncio.BaseProtocol:

@@ -1,15 +1,15 @@
-"""Delays between attempts that fail again and again."""
+"""Delays between attempts that fail repeatedly."""
 
 _MAX_DOUBLINGS = 60
 
 
 def delay_s(failures: int, *, first_s: float, max_s: float) -> float:
-    """Returns the delay after so many failures in a row: `first_s`, then twice as long each time, up to `max_s`."""
+    """Returns the delay after this many failures in a row: `first_s`, then twice as long each time, up to `max_s`."""
     return min(max_s, first_s * 2.0 ** min(failures - 1, _MAX_DOUBLINGS))
 
 
 class Backoff:
-    """The delays of one caller, each up to `jitter` longer or shorter so that callers spread out."""
+    """The delays of one caller, each longer or shorter by up to `jitter`, so that callers spread out."""
 
     def __init__(
         self, first_s: float = 1.0, max_s: float = 30.0, *, jitter: float = 0.2

@@ -7,14 +7,14 @@ _PIECE_BYTES = 64 * 1024
 
 
 class CompressionError(Exception):
-    """The body is damaged, or compressed in a way that Hermes can't read; the message says which."""
+    """The body is damaged, or its compression is not supported; the message says which."""
 
 
 class Decompressor:
     """Decompresses in small steps, so that a small body can't fill the memory before the reader sees it."""
 
     def __init__(self, encoding: str) -> None:
-        """`encoding` is the Content-Encoding header. CompressionError if it names something else."""
+        """Takes the Content-Encoding header as `encoding`. Raises CompressionError for an unsupported one."""
         self._encoding = encoding.strip().lower()
         self._stream: zlib._Decompress | None = None
         if self._encoding not in {"", "identity", "gzip", "x-gzip", "deflate"}:
@@ -33,7 +33,7 @@ class Decompressor:
         return self._stream is None or self._stream.eof
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """What `data` adds. Raises CompressionError."""
+        """Yields the decompressed data of `data`. Raises CompressionError."""
         while data:
             if self.is_plain:
                 yield data
@@ -56,7 +56,7 @@ class Decompressor:
             )
 
     def _window(self, start: bytes) -> int:
-        """zlib's parameter: gzip, zlib, or the bare deflate that some servers send."""
+        """Returns zlib's parameter for gzip, zlib, or the bare deflate that some servers send."""
         if self._encoding != "deflate":
             return zlib.MAX_WBITS | 16
         if start[0] & 0x0F == 8:

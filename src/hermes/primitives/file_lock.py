@@ -16,7 +16,7 @@ _ASYNC_POLL_INTERVAL_S = 0.02
 class FileLock:
     """An advisory lock. The system releases it with the process, or with the last child that inherited `fd`.
 
-    Going from shared to exclusive or back releases it in between, so look again at what it protects.
+    Changing between shared and exclusive releases the lock in between, so check the protected data again.
     """
 
     def __init__(
@@ -27,7 +27,7 @@ class FileLock:
         self.fd = open_private(path, flags, follow_links=follow_links)
 
     def try_acquire(self, *, shared: bool = False) -> bool:
-        """Acquires the lock unless that means waiting. Returns whether this process has it now."""
+        """Acquires the lock without waiting. Returns whether this process has it now."""
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         try:
             fcntl.flock(self.fd, kind | fcntl.LOCK_NB)
@@ -45,7 +45,7 @@ class FileLock:
         return True
 
     async def acquire_async(self, timeout_s: float) -> bool:
-        """Does the same without blocking the event loop."""
+        """Does the same as `acquire`, without blocking the event loop."""
         import asyncio  # most users of a lock have no event loop
 
         deadline = time.monotonic() + timeout_s

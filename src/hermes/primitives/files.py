@@ -1,6 +1,6 @@
-"""Files and folders for this user alone, and files that change in one step.
+"""Files and folders for this user alone, and files that change atomically.
 
-Functions raise OSError; the caller turns it into a sentence.
+Functions raise OSError; the caller turns it into a message.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ PRIVATE_FOLDER = 0o700
 
 
 def open_private(path: Path | bytes, flags: int, *, follow_links: bool = False) -> int:
-    """Opens a file as a descriptor and gives it mode 0600, whatever the umask. Children don't inherit it."""
+    """Opens a file as a descriptor and sets its mode to 0600, whatever the umask. Children don't inherit it."""
     if not follow_links:
         flags |= os.O_NOFOLLOW
     fd = os.open(path, flags | os.O_CLOEXEC, PRIVATE_FILE)
@@ -30,7 +30,7 @@ def open_private(path: Path | bytes, flags: int, *, follow_links: bool = False) 
 
 
 def open_beneath(folder: Path, name: Path, flags: int) -> int:
-    """Opens a file inside a folder as a descriptor, following no link on the way, also none that was just put there.
+    """Opens a file inside a folder as a descriptor, following no link on the way, not even one just created.
 
     `name` is relative. Only links above `folder` are followed. Raises OSError.
     """
@@ -55,7 +55,7 @@ def create_private(path: Path | bytes) -> BufferedWriter:
 
 
 def make_private(*paths: Path) -> None:
-    """Sets the mode of those files that exist to 0600."""
+    """Sets the mode of existing files to 0600."""
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
             if stat.S_IMODE(path.stat().st_mode) != PRIVATE_FILE:
@@ -83,7 +83,7 @@ def make_private_folder(folder: Path) -> Path:
 def replacing(
     target: Path, *, mode: int | None = None, durable: bool = True, alone: bool = True
 ) -> Iterator[BufferedWriter]:
-    """Writes a file beside `target`, which takes its place when the block ends without an error.
+    """Writes a file beside `target` that replaces it when the block ends without an error.
 
     A reader sees the old content or the new, never a part. A device, a pipe or a socket is not replaced. With `durable`
     the new content survives a power cut once the block has ended. The mode is `mode`, or else that of the old file, or
@@ -115,7 +115,7 @@ def replacing(
 
 
 def _replaceable(target: Path) -> os.stat_result | None:
-    """Returns the status of the old file, if there is one. Raises OSError for a device, a pipe or a socket."""
+    """Returns the status of the old file, if it exists. Raises OSError for a device, a pipe or a socket."""
     try:
         old = target.stat()
     except FileNotFoundError:
@@ -133,7 +133,7 @@ def replace_file(
     durable: bool = True,
     alone: bool = True,
 ) -> None:
-    """Sets the content of a file in one step; see `replacing`."""
+    """Sets the content of a file atomically; see `replacing`."""
     with replacing(target, mode=mode, durable=durable, alone=alone) as file:
         file.write(data)
 

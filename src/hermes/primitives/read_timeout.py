@@ -1,7 +1,7 @@
 """A timeout for many short reads in a row.
 
-`asyncio.timeout` makes a timer for every use. A stream has hundreds of reads in a second and a timeout of minutes, so
-here one timer serves them all: when it comes due too early, it is set again.
+`asyncio.timeout` creates a timer for every use. A stream has hundreds of reads per second and a timeout of minutes, so
+here one timer serves them all: when it fires too early, it is set again.
 """
 
 import asyncio

@@ -10,8 +10,8 @@ V = TypeVar("V")
 class RecentDict(MutableMapping[K, V]):
     """A map of at most `max_entries`, ordered from the oldest to the newest.
 
-    Setting a key makes it the newest; reading it does so only through `get_or_make`. When there is one entry too many,
-    the oldest is removed and passed to `on_evict`.
+    Setting a key makes it the newest; reading it does so only through `get_or_make`. If there are too many entries, the
+    oldest is removed and passed to `on_evict`.
     """
 
     __slots__ = ("_entries", "_max_entries", "_on_evict")
@@ -50,7 +50,7 @@ class RecentDict(MutableMapping[K, V]):
         return len(self._entries)
 
     def get_or_make(self, key: K, make: Callable[[], V]) -> V:
-        """Returns the value of `key`, which `make` makes if there is none, as the newest entry."""
+        """Returns the value of `key` and makes it the newest entry. Calls `make` if there is none."""
         value = self._entries[key] if key in self._entries else make()
         self[key] = value
         return value

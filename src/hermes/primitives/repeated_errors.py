@@ -78,7 +78,7 @@ class RepeatedErrors:
         self._log.warning("%s works again after failing %d times", what, known.count)
 
     def problems(self) -> list[RepeatedProblem]:
-        """What is failing or failed recently, latest last."""
+        """Returns what is failing or failed recently, latest last."""
         before = self._clock() - _REMEMBERED_S
         with self._lock:
             for what, known in tuple(self._problems.items()):

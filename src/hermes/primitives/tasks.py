@@ -1,6 +1,6 @@
-"""Tasks with an owner: kept while they run, logged when they fail, ended with their owner.
+"""Tasks with an owner: referenced while they run, logged when they fail, ended with their owner.
 
-Use `asyncio.TaskGroup` where the failure of one task should end the others and the block.
+Use `asyncio.TaskGroup` if the failure of one task should end the others and the block.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ _CANCEL_AGAIN_S = 0.5
 
 
 class BackgroundTasks:
-    """The tasks of one owner that nobody waits for. One that fails is logged as `what`, once."""
+    """The tasks of one owner that nobody awaits. A failed task is logged as `what`, once."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -30,14 +30,14 @@ class BackgroundTasks:
     def start(
         self, work: Coroutine[Any, Any, T], *, awaited: bool = False
     ) -> "asyncio.Task[T]":
-        """Starts a task. With `awaited` the caller waits for it after all and handles its failure."""
+        """Starts a task. With `awaited`, the caller awaits it and handles its failure."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard if awaited else self._ended)
         return task
 
     async def join(self) -> None:
-        """Waits until no task runs, including those that are started meanwhile."""
+        """Waits until no task runs, including those started in the meantime."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -62,7 +62,7 @@ async def cancel_and_wait(
 ) -> bool:
     """Cancels tasks and waits until they have ended, for at most `timeout_s`. Returns whether they have.
 
-    The result of a task that had ended before is left alone. A task that fails when it is cancelled is logged.
+    The result of a task that has already ended is left alone. A task that fails during its cancellation is logged.
     """
     cancelled = _cancel(tasks)
     if cancelled:
@@ -72,9 +72,9 @@ async def cancel_and_wait(
 
 
 async def cancel_until_ended(*tasks: "asyncio.Future[Any]") -> None:
-    """Cancels tasks again and again until they have ended, as `cancel_and_wait` does.
+    """Cancels tasks repeatedly until they have ended, as `cancel_and_wait` does.
 
-    Some libraries lose a cancellation when data arrives at the same moment.
+    Some libraries lose a cancellation if data arrives at the same moment.
     """
     cancelled = pending = _cancel(tasks)
     while pending:
@@ -85,7 +85,7 @@ async def cancel_until_ended(*tasks: "asyncio.Future[Any]") -> None:
 
 @contextlib.asynccontextmanager
 async def running(work: Coroutine[Any, Any, T]) -> "AsyncIterator[asyncio.Task[T]]":
-    """Runs a coroutine beside the block. At the end of the block it is cancelled, if it still runs, and awaited."""
+    """Runs a coroutine beside the block. At the end of the block, cancels it if it still runs, and awaits it."""
     task = asyncio.get_running_loop().create_task(work)
     try:
         yield task
@@ -96,9 +96,9 @@ async def running(work: Coroutine[Any, Any, T]) -> "AsyncIterator[asyncio.Task[T
 async def run_until_first(
     *work: Coroutine[Any, Any, object], insist: bool = False
 ) -> None:
-    """Runs coroutines until the first one ends, then ends the others. Raises what the first one raised.
+    """Runs coroutines until the first one ends, then ends the others. Raises the first one's exception, if any.
 
-    With `insist` the others are cancelled again and again.
+    With `insist`, the others are cancelled repeatedly.
     """
     loop = asyncio.get_running_loop()
     tasks = [loop.create_task(one) for one in work]

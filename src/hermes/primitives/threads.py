@@ -1,5 +1,6 @@
-"""Threads of our own: one that runs an event loop, for a library whose callers are threads or other event loops, and one for
-a call that may never return.
+"""Threads for an event loop, and for a call that may never return.
+
+The event loop is for a library whose callers are threads or other event loops.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ T = TypeVar("T")
 
 
 class EventLoopThread:
-    """The loop runs until `stop`, which leaves no task and no connection behind."""
+    """Runs an event loop in a thread until `stop`, which leaves no task and no connection behind."""
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
@@ -26,7 +27,7 @@ class EventLoopThread:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def stop(self) -> None:
-        """Cancels what still runs, closes what is still open, and ends the thread."""
+        """Cancels what is still running, closes what is still open, and ends the thread."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
 
@@ -43,16 +44,16 @@ class EventLoopThread:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        # Libraries give up connections that are still saying goodbye (TLS) or that a cancelled
-        # task was making. asyncio has no public list of them.
+        # Libraries abandon connections that are still closing (TLS) or that a cancelled task was opening. asyncio has
+        # no public list of them.
         for transport in list(getattr(self.loop, "_transports", {}).values()):
             transport.abort()
-        for _ in range(2):  # sockets are closed in the next round of the loop
+        for _ in range(2):  # sockets are closed in the loop's next iteration
             await asyncio.sleep(0)
 
 
 async def in_own_thread(function: Callable[[], T], *, name: str) -> T:
-    """Calls a function that may never return, such as one of a plugin. Returns or raises as it does.
+    """Calls a function that may never return, such as a plugin's. Returns or raises what the function does.
 
     Nothing waits for its thread: a caller that gives up leaves the event loop's shared threads free, and the process
     can end.
@@ -62,7 +63,7 @@ async def in_own_thread(function: Callable[[], T], *, name: str) -> T:
     context = contextvars.copy_context()
 
     def settle(result: T | None, error: BaseException | None) -> None:
-        if done.done():  # the caller gave up
+        if done.done():  # the caller has given up
             return
         if error is not None:
             done.set_exception(error)
@@ -75,7 +76,7 @@ async def in_own_thread(function: Callable[[], T], *, name: str) -> T:
             result = context.run(function)
         except BaseException as raised:  # noqa: BLE001 - it is raised in the caller
             error = raised
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+        with contextlib.suppress(RuntimeError):  # the loop has ended
             loop.call_soon_threadsafe(settle, result, error)
 
     threading.Thread(target=run, name=name, daemon=True).start()

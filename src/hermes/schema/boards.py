@@ -329,6 +329,7 @@ class CardWaiting(BoardEvent, frozen=True, kw_only=True):
     """A ready card waits for a machine on which nothing runs cards. Also a row of the boards' history."""
 
     topic: ClassVar[str] = "kanban.card.waiting"
+    reasons: ClassVar[tuple[str, ...]] = ("reason",)
     sensitive: ClassVar[tuple[str, ...]] = ("reason",)
 
     card: Annotated[str, Meta(description="Id of the card.")]

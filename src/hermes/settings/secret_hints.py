@@ -31,7 +31,7 @@ _BARE = (  # a digit and something else than a number; after `12` even a `k`, wh
     rf"(?:{_LONG_VALUE}|(?=[^{_STOPS}\d]{{0,60}}\d)[{_COUNT}]{{0,60}}[^{_STOPS}{_COUNT}])"
 )
 # Fewer steps than `_SEPARATOR` for the same words, and a little more permissive: what matters is that each is short.
-_TO_VALUE = r"[:=][:=>]?+(?<!==|::)[ \t]*+"
+_TO_VALUE = r"[:=][:=>]?[ \t]*+"
 _SOME_VALUE = (  # or a line break, or the start of a block in YAML
     rf"[\"'`\\\r\n|>]|(?=[^{_STOPS}]{{6}})(?:[^{_STOPS}\d]{{0,60}}+\d|[^{_STOPS}]{{16}})"
 )

@@ -1,6 +1,6 @@
-"""Validates an answer in the transaction that writes it: its question must be open, and the answer
-must fit. A message can be taken back only while no turn has read it, and an automatic title never
-replaces the user's own.
+"""Validates an answer in the transaction that writes it: its question must be open, and the answer must fit.
+
+A message can be withdrawn only while no turn has read it, and an automatic title never replaces the user's own.
 """
 
 import msgspec
@@ -57,7 +57,7 @@ ORDER BY seq DESC LIMIT 1
 
 
 CHECKED = (ApprovalAnswered, QuestionAnswered, MessageWithdrawn, SessionTitled)
-"""Events that depend on what the log holds when they are written."""
+"""Events whose validity depends on the log at the time they are written."""
 
 
 def require_allowed(connection: SqlConnection, session: str, event: Event) -> None:
@@ -88,7 +88,7 @@ def require_not_named(connection: SqlConnection, session: str) -> None:
 def require_waiting(
     connection: SqlConnection, session: str, withdrawn: MessageWithdrawn
 ) -> None:
-    """Raises unless the message is there, and no turn has read it yet."""
+    """Raises unless the message exists and no turn has read it yet."""
     number = withdrawn.message
     is_waiting = connection.execute(_MESSAGE, (session, number)).get is not None
     for row in checked_lazily(connection.execute(_READ, (session, number))):
@@ -107,11 +107,9 @@ def require_waiting(
 
 
 def require_open(connection: SqlConnection, session: str, answer: Answer) -> None:
-    """Raises unless the newest row of the call is a question that this answer fits, so only the
-    first answer counts.
+    """Raises unless the newest row of the call is a question that this answer fits. Only the first answer counts.
 
-    Searches back to the newest turn that answers somebody: before a turn starts, each call has its
-    result.
+    Searches back to the newest turn that answers somebody: before a turn starts, each call has its result.
     """
     written = f'"call_id":{msgspec.json.encode(answer.call_id).decode()}'
     for row in checked_lazily(connection.execute(_BACKWARDS, (session, written))):

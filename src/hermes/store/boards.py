@@ -1,6 +1,6 @@
 """Boards, cards, links, runs and their history.
 
-Every change is one transaction, `BoardTransaction`, that also writes what happened into the history. Of all processes, one
+Every change is one transaction, `BoardTransaction`, that also records what happened in the history. Only one process
 changes boards at a time, so that the history's numbers are in order and a card is claimed once.
 """
 
@@ -28,7 +28,7 @@ from hermes.store.sql import MAX_QUERY_VALUES, SqlConnection
 T = TypeVar("T")
 
 UNDELIVERED = "waiting"
-"""The delivery of news that has not reached its chat yet."""
+"""The delivery state of a notice that has not reached its chat yet."""
 
 _RUN_FIELDS = ", ".join(CardRun.__struct_fields__)
 _RUN_PLACES = ", ".join("?" for _ in CardRun.__struct_fields__)
@@ -47,12 +47,12 @@ _UPDATE_CARD = f"UPDATE cards SET {_CARD_CHANGES} WHERE id = ?"  # noqa: S608
 _INSERT_EVENT = "INSERT INTO card_events (board, card, ts, topic, data) VALUES (?, ?, ?, ?, ?) RETURNING id"
 _OPEN_PARENTS = """SELECT cards.data FROM card_links JOIN cards ON cards.id = card_links.parent
 WHERE card_links.child = ? AND cards.status NOT IN ('done', 'archived')"""
-_FITTING_ROWS = 200  # that are looked at together for those that fit
+_FITTING_ROWS = 200  # rows per query when `fits` selects
 _QUEUE_ORDER = "ORDER BY priority DESC, created, id"
 
 
 class CardPlacement(msgspec.Struct):
-    """Where a card works: a part of its data that is read much faster than all of it."""
+    """Where a card works: the part of its data that can be read much faster than the whole."""
 
     board: str
     workspace: str = ""
@@ -76,7 +76,7 @@ def _json(value: Any) -> str:
 
 
 def _parts(values: Sequence[str]) -> Iterable[Sequence[str]]:
-    """As many values at a time as one query takes."""
+    """Splits values into groups that fit one query."""
     for first in range(0, len(values), MAX_QUERY_VALUES):
         yield values[first : first + MAX_QUERY_VALUES]
 
@@ -100,7 +100,7 @@ def _columns(card: Card) -> tuple[Any, ...]:
 
 
 class BoardReader:
-    """Reads of one consistent state."""
+    """Reads from one consistent state."""
 
     def __init__(self, connection: SqlConnection) -> None:
         self._connection = connection
@@ -109,7 +109,7 @@ class BoardReader:
         return self._connection.execute(query, values).fetchall()
 
     def boards(self) -> list[Board]:
-        """The boards that were not removed, oldest first."""
+        """Returns the boards that were not removed, oldest first."""
         found = [_read_board(data) for (data,) in self._rows("SELECT data FROM boards")]
         return sorted(
             (board for board in found if not board.removed),
@@ -117,27 +117,27 @@ class BoardReader:
         )
 
     def board(self, slug: str) -> Board | None:
-        """The board of that name, also a removed one."""
+        """Returns the board of that name, even a removed one."""
         data = self._connection.execute(
             "SELECT data FROM boards WHERE slug = ?", (slug,)
         ).get
         return None if data is None else _read_board(data)
 
     def card(self, name: str) -> Card | None:
-        """The card with that id."""
+        """Returns the card with that id."""
         data = self._connection.execute(
             "SELECT data FROM cards WHERE id = ?", (name,)
         ).get
         return None if data is None else _read_card(data)
 
     def cards_like(self, beginning: str, limit: int = 6) -> list[Card]:
-        """Cards whose id begins so."""
+        """Returns the cards whose id begins with a prefix."""
         query = "SELECT data FROM cards WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT ?"
         found = self._rows(query, len(beginning), beginning, limit)
         return [_read_card(data) for (data,) in found]
 
     def card_by_key(self, board: str, key: str) -> Card | None:
-        """The card that was made with a key."""
+        """Returns the card that was created with a key."""
         query = "SELECT data FROM cards WHERE board = ? AND unique_key = ?"
         data = self._connection.execute(query, (board, key)).get
         return None if data is None else _read_card(data)
@@ -149,7 +149,7 @@ class BoardReader:
         limit: int = 0,
         offset: int = 0,
     ) -> list[Card]:
-        """Cards of a board, or of all; those that run first come first."""
+        """Returns the cards of a board, or of all boards, in the order in which they run."""
         where, values = ["1 = 1"], list[Any]()
         if board:
             where.append("board = ?")
@@ -171,8 +171,9 @@ class BoardReader:
         limit: int,
         fits: Callable[[CardPlacement], bool] | None = None,
     ) -> list[Card]:
-        """Cards that can start, the most important first. `without` names agents and boards that may start nothing;
-        `fits` decides by where a card works.
+        """Returns cards that can start, the most important first.
+
+        `without` names agents and boards that may not start any; `fits` decides by where a card works.
         """
         found = [
             *self._startable("status = 'ready'", "assignee", now, without, limit, fits),
@@ -216,28 +217,28 @@ class BoardReader:
         return found[:limit]
 
     def counts(self) -> list[tuple[str, str, str, int]]:
-        """How many cards there are by board, status and assignee."""
+        """Returns the number of cards by board, status and assignee."""
         query = "SELECT board, status, assignee, count(*) FROM cards GROUP BY board, status, assignee"
         return [tuple(row) for row in self._rows(query)]
 
     def labels(self, board: str) -> list[str]:
-        """The labels that cards of a board have."""
+        """Returns the labels that cards of a board have."""
         query = "SELECT data FROM cards WHERE board = ? AND data LIKE '%\"labels\":%'"
         found = (_read_labels(data).labels for (data,) in self._rows(query, board))
         return sorted({label for labels in found for label in labels})
 
     def parents(self, child: str) -> list[str]:
-        """The cards that a card waits for."""
+        """Returns the cards that a card waits for."""
         query = "SELECT parent FROM card_links WHERE child = ? ORDER BY parent"
         return [name for (name,) in self._rows(query, child)]
 
     def children(self, parent: str) -> list[str]:
-        """The cards that wait for a card."""
+        """Returns the cards that wait for a card."""
         query = "SELECT child FROM card_links WHERE parent = ? ORDER BY child"
         return [name for (name,) in self._rows(query, parent)]
 
     def links(self, cards: Sequence[str]) -> list[tuple[str, str, CardStatus]]:
-        """The links from and to these cards: parent, child, and the parent's status."""
+        """Returns the links from and to these cards: parent, child, and the parent's status."""
         found = dict[tuple[str, str], CardStatus]()
         for some in _parts(cards):
             for end in ("parent", "child"):
@@ -249,32 +250,32 @@ class BoardReader:
         return [(*link, found[link]) for link in sorted(found)]
 
     def open_parents(self, child: str) -> list[Card]:
-        """The parents that are not done yet."""
+        """Returns the parents that are not done yet."""
         return [_read_card(data) for (data,) in self._rows(_OPEN_PARENTS, child)]
 
     def run(self, name: str) -> CardRun | None:
-        """The run with that id."""
+        """Returns the run with that id."""
         found = self._runs("WHERE id = ?", name)
         return found[0] if found else None
 
     def runs(self, card: str, limit: int = 50) -> list[CardRun]:
-        """The runs of a card, newest first."""
+        """Returns the runs of a card, newest first."""
         return self._runs("WHERE card = ? ORDER BY number DESC LIMIT ?", card, limit)
 
     def last_numbers(self, cards: Sequence[str]) -> dict[str, int]:
-        """The number of the newest run of each of these cards that has one."""
+        """Returns the number of the newest run of each card, without cards that have none."""
         query = f"SELECT card, max(number) FROM card_runs WHERE card IN ({_places(cards)}) GROUP BY card"  # noqa: S608
         return {card: int(number) for card, number in self._rows(query, *cards)}
 
     def open_runs(self, board: str = "") -> list[CardRun]:
-        """The runs that have not ended, in any process."""
+        """Returns the runs that have not ended, in any process."""
         return self._runs(
             "WHERE outcome = 'running' AND (?1 = '' OR board = ?1) ORDER BY started",
             board,
         )
 
     def run_of_session(self, session: str) -> CardRun | None:
-        """The run that a session works for."""
+        """Returns the run that a session works for."""
         found = self._runs(
             "WHERE session = ? AND session != '' ORDER BY started DESC LIMIT 1", session
         )
@@ -285,7 +286,7 @@ class BoardReader:
         return [CardRun(*row) for row in self._rows(query, *values)]
 
     def outcomes(self, since: float) -> list[tuple[str, int]]:
-        """How many runs ended in which way since a time."""
+        """Returns how many runs ended with each outcome since a time."""
         query = "SELECT outcome, count(*) FROM card_runs WHERE started >= ? GROUP BY outcome ORDER BY outcome"
         return [(outcome, number) for outcome, number in self._rows(query, since)]
 
@@ -298,7 +299,7 @@ class BoardReader:
         limit: int = 100,
         topic: str = "",
     ) -> list[BoardHistoryEntry]:
-        """The newest rows of the history after a number, oldest first."""
+        """Returns the newest rows of the history after a number, oldest first."""
         where, values = ["id > ?"], list[Any]([after])
         for column, value in (("card", card), ("board", board), ("topic", topic)):
             if value:
@@ -309,7 +310,7 @@ class BoardReader:
         return self._entries(query, *values, limit)[::-1]
 
     def history_after(self, after: int, limit: int = 1_000) -> list[BoardHistoryEntry]:
-        """The next rows of the history after a number."""
+        """Returns the next rows of the history after a number."""
         query = "SELECT id, ts, topic, data FROM card_events WHERE id > ? ORDER BY id LIMIT ?"
         return self._entries(query, after, limit)
 
@@ -325,29 +326,29 @@ class BoardReader:
         ]
 
     def last_entry(self) -> int:
-        """The number of the newest row of the history."""
+        """Returns the number of the newest row of the history."""
         query = "SELECT coalesce(max(id), 0) FROM card_events"
         return int(self._connection.execute(query).get)
 
     def attachments(self, card: str) -> list[CardAttachment]:
-        """The files of a card, oldest first."""
+        """Returns the files of a card, oldest first."""
         query = f"SELECT {_ATTACHMENT_FIELDS} FROM card_attachments WHERE card = ? ORDER BY added, id"  # noqa: S608
         return [CardAttachment(*row) for row in self._rows(query, card)]
 
     def attachment(self, name: str) -> CardAttachment | None:
-        """The file with that id."""
+        """Returns the file with that id."""
         query = f"SELECT {_ATTACHMENT_FIELDS} FROM card_attachments WHERE id = ?"  # noqa: S608
         found = self._rows(query, name)
         return CardAttachment(*found[0]) if found else None
 
     def attachment_data(self, name: str) -> bytes | None:
-        """The content of a file."""
+        """Returns the content of a file."""
         query = "SELECT data FROM card_attachments WHERE id = ?"
         found = self._connection.execute(query, (name,)).get
         return None if found is None else bytes(found)
 
     def extras(self, cards: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """How many comments and attachments these cards have; those without either are left out."""
+        """Returns how many comments and attachments each card has; cards with neither are left out."""
         comments, files = dict[str, int](), dict[str, int]()
         for some in _parts(cards):
             places = _places(some)
@@ -366,7 +367,7 @@ class BoardReader:
         }
 
     def spent(self, sessions: Iterable[str]) -> tuple[float, int]:
-        """Cost in dollars and tokens of sessions and their children."""
+        """Returns the cost in dollars and the tokens of sessions and their children."""
         cost, tokens = 0.0, 0
         for some in _parts(list(sessions)):
             query = f"""SELECT coalesce(sum(cost_usd), 0), coalesce(sum(input_tokens + output_tokens), 0) FROM usage
@@ -376,7 +377,7 @@ class BoardReader:
         return cost, tokens
 
     def costs(self, sessions: Sequence[str]) -> dict[str, float]:
-        """What each session has cost in dollars, with its children; those without a cost are left out."""
+        """Returns the cost of each session in dollars, including its children; sessions without a cost are left out."""
         found = dict[str, float]()
         for some in _parts(sessions):
             query = family_costs(len(some))
@@ -384,18 +385,18 @@ class BoardReader:
         return found
 
     def sessions_since(self, board: str, since: float) -> list[str]:
-        """The sessions of the runs of a board that started after a time."""
+        """Returns the sessions of a board's runs that started after a time."""
         query = "SELECT session FROM card_runs WHERE board = ? AND started >= ? AND session != ''"
         return [name for (name,) in self._rows(query, board, since)]
 
     def notices(self, limit: int = 100) -> list[CardNotice]:
-        """News that have not reached their chat."""
+        """Returns the notices that have not reached their chat."""
         query = f"SELECT {_NOTICE_FIELDS} FROM card_notices WHERE delivery = ? ORDER BY made LIMIT ?"  # noqa: S608
         return [CardNotice(*row) for row in self._rows(query, UNDELIVERED, limit)]
 
 
 class BoardTransaction(BoardReader):
-    """One change. All of it happens, or nothing."""
+    """One change, made completely or not at all."""
 
     def __init__(
         self, connection: SqlConnection, now: float, lease_time: float
@@ -403,9 +404,9 @@ class BoardTransaction(BoardReader):
         super().__init__(connection)
         self.now = now
         self.lease_time = lease_time
-        """The time by which claims are judged."""
+        """The current time for judging claims."""
         self.written: list[BoardHistoryEntry] = []
-        """What was written into the history."""
+        """The rows written to the history."""
 
     def _do(self, query: str, *values: Any) -> None:
         self._connection.execute(query, values).fetchall()
@@ -423,13 +424,13 @@ class BoardTransaction(BoardReader):
         self._do(_INSERT_CARD, card.id, *_columns(card))
 
     def put(self, card: Card) -> Card:
-        """Saves a card as it is now. Returns it."""
+        """Saves the current state of a card. Returns the card."""
         card = msgspec.structs.replace(card, updated=self.now)
         self._do(_UPDATE_CARD, *_columns(card), card.id)
         return card
 
     def link(self, parent: str, child: str) -> None:
-        """Makes a card wait for another."""
+        """Makes a card wait for another one."""
         self._do(
             "INSERT INTO card_links (parent, child) VALUES (?, ?) ON CONFLICT DO NOTHING",
             parent,
@@ -449,7 +450,7 @@ class BoardTransaction(BoardReader):
         )
 
     def put_run(self, run: CardRun) -> None:
-        """Saves a run as it is now."""
+        """Saves the current state of a run."""
         values = msgspec.structs.astuple(run)
         self._do(_UPDATE_RUN, *values[1:], run.id)
 
@@ -463,14 +464,14 @@ class BoardTransaction(BoardReader):
         )
 
     def notify(self, notice: CardNotice) -> None:
-        """Saves news for a chat."""
+        """Saves a notice for a chat."""
         self._do(
             f"INSERT INTO card_notices ({_NOTICE_FIELDS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608
             *msgspec.structs.astuple(notice),
         )
 
     def note(self, event: BoardEvent) -> None:
-        """Writes an event into the history. It is published once the transaction is on disk."""
+        """Writes an event to the history. It is published once the transaction is on disk."""
         card = str(getattr(event, "card", ""))
         data = msgspec.to_builtins(event)
         data.pop("id", None)
@@ -490,12 +491,12 @@ class BoardStore:
         self._clock = clock
         self.owner = owner or this_process()
         self.active: set[str] = set()
-        """The runs that this process works on, or is about to."""
+        """The runs that this process is working on, or about to."""
 
     def change(
         self, job: Callable[[BoardTransaction], T]
     ) -> tuple[T, list[BoardHistoryEntry]]:
-        """Runs a change. Returns its result, and what was written into the history."""
+        """Runs a change. Returns its result and the rows written to the history."""
 
         def run(connection: SqlConnection) -> tuple[T, list[BoardHistoryEntry]]:
             self._db.lock(connection, "kanban")
@@ -506,11 +507,11 @@ class BoardStore:
         return self._db.write(run)
 
     def read(self, job: Callable[[BoardReader], T]) -> T:
-        """Runs reads on one state."""
+        """Runs reads on one consistent state."""
         return self._db.read(lambda connection: job(BoardReader(connection)))
 
     def is_gone(self, runs: Iterable[CardRun], lease_time: float) -> list[CardRun]:
-        """Those of the runs whose process has ended, or did not renew its claim."""
+        """Returns the runs whose process has ended or did not renew its claim."""
         alive: dict[tuple[str, float], bool] = {}
         for run in runs:
             key = (run.owner, run.expires)
@@ -519,7 +520,7 @@ class BoardStore:
         return [run for run in runs if not alive[run.owner, run.expires]]
 
     def lease_time(self) -> float:
-        """The time by which claims are judged now."""
+        """Returns the current time for judging claims."""
         return self._db.read(
             lambda connection: self._db.lease_time(connection, self._clock)
         )
@@ -535,7 +536,7 @@ class BoardStore:
         self._db.write(job)
 
     def delivered(self, notice: CardNotice, delivery: str) -> bool:
-        """Records the delivery of news. Returns False if another process was faster."""
+        """Records the delivery of a notice. Returns False if another process was faster."""
         query = "UPDATE card_notices SET delivery = ? WHERE id = ? AND delivery = ? RETURNING 1"
 
         def job(connection: SqlConnection) -> bool:

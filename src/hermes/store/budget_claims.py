@@ -72,7 +72,7 @@ class BudgetClaims:
     def of_families(
         self, session: str, families_of: Sequence[str]
     ) -> tuple[int, float]:
-        """The same in the families of several sessions."""
+        """Does the same as `of_others`, for the families of several sessions."""
         found = (0, 0.0)
         for first in range(0, len(families_of), MAX_QUERY_VALUES):
             some = families_of[first : first + MAX_QUERY_VALUES]
@@ -85,7 +85,7 @@ class BudgetClaims:
     def _sum(
         self, session: str, query: str, values: tuple[str | float, ...]
     ) -> tuple[int, float]:
-        """Adds up claims, without those of this session in this process and of processes that have ended."""
+        """Adds up claims, except those of this session in this process and those of processes that have ended."""
         rows = self._db.run_on_reader(
             lambda connection: connection.execute(query, values).fetchall()
         )

@@ -62,14 +62,14 @@ TABLES = (
     _Table("gateway_sends", "id", "id, target, body, files, made, until, state, reason"),
     _Table("session_marks", "session", "session, pinned, folder, archived, seen"),
 )  # fmt: skip
-"""What is copied beside the log. Leases, claims and pairing codes are about processes and minutes, and stay."""
+"""The tables to copy besides the log. Leases, claims and pairing codes are short-lived and not copied."""
 
 
 class CopyReport(msgspec.Struct, frozen=True):
     """What was copied and compared."""
 
     rows: int
-    """Of the log."""
+    """Rows of the log."""
     others: dict[str, int]
     """Rows of each other table."""
 
@@ -77,7 +77,7 @@ class CopyReport(msgspec.Struct, frozen=True):
 def copy_store(
     source: Store, target: Store, tell: Callable[[int], None] = lambda _: None
 ) -> CopyReport:
-    """Copies everything into an empty store and compares it. `tell` hears how many rows of the log are done."""
+    """Copies everything into an empty store and compares both. `tell` receives the number of log rows copied so far."""
     if held := source.leases.held():
         hint = "Nothing was changed. Stop every Hermes that uses the source, then copy."
         raise StoreError(
@@ -92,7 +92,7 @@ def copy_store(
 def copy_snapshot(
     source: Store, target: Store, tell: Callable[[int], None] = lambda _: None
 ) -> CopyReport:
-    """Copies the state of one moment, also of a store that is being used, and compares it."""
+    """Copies one consistent state, even of a store in use, and compares both."""
     if (
         target.sessions.recent(limit=1)
         or target.has_jobs
@@ -108,7 +108,7 @@ def copy_snapshot(
 
     def job(connection: SqlConnection) -> CopyReport:
         attempts.append(None)
-        if len(attempts) > 1:  # an outage came in between, and the moment is over
+        if len(attempts) > 1:  # after an outage, the consistent state is gone
             hint = "The source is unchanged. Try again with another, empty target."
             raise StoreError(
                 t.later("the source was lost while it was copied"), hint=hint
@@ -162,7 +162,7 @@ def _rows(select: _Select, table: _Table) -> list[tuple[Any, ...]]:
 
 
 def _storable(value: Any) -> Any:
-    """Returns a value as PostgreSQL can hold it: text without NUL."""
+    """Returns a value in a form that PostgreSQL can store: text without NUL."""
     if isinstance(value, str):
         return value.replace("\0", "\ufffd")
     return value
@@ -182,7 +182,7 @@ def _copy_table(select: _Select, target: Store, table: _Table) -> int:
 
 
 def _repair_numbers(target: Store) -> None:
-    """Lets numbers that the database gives continue behind those that were copied."""
+    """Makes the database's sequences continue after the copied numbers."""
     if target.engine == "PostgreSQL":
         for table in ("gateway_outbox", "card_events"):
             name = f"pg_get_serial_sequence('{table}', 'id')"
@@ -195,7 +195,7 @@ def _repair_numbers(target: Store) -> None:
 
 
 def _compare(source: _Select, target: _Select) -> None:
-    """Raises unless both stores hold the same."""
+    """Raises unless both stores have the same contents."""
     for ours, theirs in zip_longest(_every_row(source), _every_row(target)):
         if ours != theirs:
             session, seq = (ours or theirs)[1:3]
@@ -208,7 +208,7 @@ def _compare(source: _Select, target: _Select) -> None:
 def _every_row(select: _Select) -> Iterator[Row]:
     for page in _pages(select):
         for row in page:
-            yield row._replace(id=0)  # given anew
+            yield row._replace(id=0)  # ids are assigned anew
 
 
 def _differs(what: str) -> StoreError:

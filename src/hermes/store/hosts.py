@@ -1,4 +1,4 @@
-"""The long-running processes that use a store, on all machines: each says now and then that it lives."""
+"""The long-running processes that use a store, on all machines. Each regularly reports that it is alive."""
 
 from concurrent.futures import Future
 
@@ -20,7 +20,7 @@ SET role = excluded.role, version = excluded.version, seen = excluded.seen
 
 
 class HostProcess(msgspec.Struct, frozen=True):
-    """A process with what it does, and when it was last heard of, by the store's clock."""
+    """A process, its task, and when it last reported, by the store's clock."""
 
     process: str
     role: str
@@ -30,12 +30,12 @@ class HostProcess(msgspec.Struct, frozen=True):
 
     @property
     def host(self) -> str:
-        """The name of its machine."""
+        """The name of the process's machine."""
         return host_of(self.process)
 
 
 class ClusterState(msgspec.Struct, frozen=True):
-    """The processes, the leases that are held, and the store's time."""
+    """The processes, the held leases, and the store's time."""
 
     processes: list[HostProcess]
     leases: list[Lease]
@@ -43,7 +43,7 @@ class ClusterState(msgspec.Struct, frozen=True):
 
 
 def host_of(process: str) -> str:
-    """The machine's name in the name of a process."""
+    """Returns the machine's name from the name of a process."""
     return process.rsplit(":", 2)[0]
 
 
@@ -55,7 +55,7 @@ class HostTable:
         self._clock = clock
 
     def beat(self, process: str, role: str, version: str) -> None:
-        """Writes that a process lives. Forgets those that have not been heard of for a day."""
+        """Records that a process is alive. Deletes those that have not reported for a day."""
 
         def job(connection: SqlConnection) -> None:
             now = self._db.lease_time(connection, self._clock)
@@ -66,7 +66,7 @@ class HostTable:
         self._db.write(job)
 
     def leave(self, process: str) -> "Future[None]":
-        """Removes a process that ends, without waiting."""
+        """Removes a process that is ending, without waiting."""
         query = "DELETE FROM hosts WHERE process = ?"
 
         def job(connection: SqlConnection) -> None:
@@ -75,7 +75,7 @@ class HostTable:
         return self._db.submit(job)
 
     def state(self) -> ClusterState:
-        """Everything at one moment. A process of this machine that has ended is left out."""
+        """Returns everything as of one moment, without processes of this machine that have ended."""
 
         def job(connection: SqlConnection) -> ClusterState:
             now = self._db.lease_time(connection, self._clock)

@@ -1,10 +1,8 @@
-"""Leases: at most one process runs a session. A lease ends by release or with the process that held
-it.
+"""Leases: at most one process runs a session. A lease ends by release or with the process that held it.
 
-Where possible, the kernel tells whether that process is alive: sleep, or setting the clock, ends
-nobody's lease. Elsewhere a lease also ends if it was not renewed in time. Each new holder gets a
-larger token; a write with an older one is refused, so a process that lost its lease can't overwrite
-its successor's work.
+Where possible, the kernel reports whether that process is alive, so that sleep or a clock change ends no lease.
+Elsewhere a lease also ends if it was not renewed in time. Each new holder gets a larger token; a write with an older
+one is refused, so a process that lost its lease can't overwrite its successor's work.
 """
 
 import os
@@ -28,13 +26,13 @@ from hermes.text.translation import translator
 
 t = translator(__name__)
 
-LEASE_TTL_S = 30.0  # seconds a lease lasts without a heartbeat, where nobody can tell whether its holder lives
+LEASE_TTL_S = 30.0  # seconds a lease lasts without a heartbeat, where the kernel can't tell whether its holder is alive
 RETRY_THREAD = "hermes-lease-release"
-_RETRY_S = 2.0  # after a release that could not be written
-_UNKNOWN = "unknown"  # when a process was born, where the kernel does not say
+_RETRY_S = 2.0  # after a failed write of a release
+_UNKNOWN = "unknown"  # start time where the kernel does not report it
 _MAX_CLOCK_LEAD_S = (
     10 * LEASE_TTL_S
-)  # seconds; one that ends even later was given by a clock that was ahead
+)  # seconds; a lease that ends later than this comes from a clock that was ahead
 
 
 _FIELDS = "session, owner, token, expires"
@@ -61,7 +59,7 @@ class Leases:
         self._clock = clock
         self._given_back: set[tuple[str, int]] = (
             set()
-        )  # session and token, until that is on disk
+        )  # session and token, until the release is on disk
         self.owner = owner or this_process()
         self.renewals = 0
         """How many leases this process has renewed."""
@@ -116,7 +114,7 @@ class Leases:
     def release(self, lease: Lease) -> None:
         """Releases the session. The token stays, so that the next holder's is larger.
 
-        A failed write is retried: while this process lives, it would hold the session for others.
+        A failed write is retried: otherwise this process would block the session as long as it lives.
         """
         self._given_back.add((lease.session, lease.token))
         try:
@@ -127,7 +125,7 @@ class Leases:
         self._given_back.discard((lease.session, lease.token))
 
     def give_back(self, lease: Lease, *, answered: int = 0) -> "Future[None]":
-        """Does the same as `release`, without waiting. Messages up to row `answered` wait for no worker any more."""
+        """Does the same as `release`, without waiting. Messages up to row `answered` no longer wait for a worker."""
         self._given_back.add((lease.session, lease.token))
         future = self._submit_release(lease, answered)
         future.add_done_callback(partial(self._after_release, lease))
@@ -153,11 +151,11 @@ class Leases:
         retry.start()
 
     def _retry(self, lease: Lease) -> None:
-        with suppress(StoreError):  # it plans the next attempt itself
+        with suppress(StoreError):  # `release` schedules the next attempt itself
             self.release(lease)
 
     def holder(self, session: str) -> Lease | None:
-        """Returns who runs the session now."""
+        """Returns the process that runs the session now."""
 
         def job(connection: SqlConnection) -> Lease | None:
             held = find_lease(connection, session)
@@ -169,7 +167,7 @@ class Leases:
         return self._db.run_on_reader(job)
 
     def held(self) -> list[Lease]:
-        """Returns every session that somebody runs now."""
+        """Returns every session that a process runs now."""
 
         def job(connection: SqlConnection) -> list[Lease]:
             now = self._db.lease_time(connection, self._clock)
@@ -180,7 +178,7 @@ class Leases:
 
 
 def require(connection: SqlConnection, lease: Lease) -> None:
-    """Raises unless this lease is still the newest one and was not released."""
+    """Raises unless this lease is still the newest one and not released."""
     held = find_lease(connection, lease.session)
     if held is None or (held.owner, held.token) != (lease.owner, lease.token):
         raise lost_to(lease.session, held.owner if held else "")
@@ -210,9 +208,7 @@ def lost_to(session: str, successor: str) -> LeaseLost:
 
 
 def holds(owner: str, expires: float, now: float) -> bool:
-    """Returns whether an owner still holds a lease that expires then. A live owner does, however
-    late it is.
-    """
+    """Returns whether an owner still holds a lease that expires then. A live owner does, even after it expired."""
     lives = _lives(owner)
     return 0 < expires - now < _MAX_CLOCK_LEAD_S if lives is None else lives
 
@@ -225,14 +221,14 @@ def is_gone(owner: str) -> bool:
 def ended_here(owner: str) -> bool:
     """Returns True only if the owner is a process of this boot of this machine that has ended.
 
-    Unlike `is_gone`, it is never wrong about another machine with the same name.
+    Unlike `is_gone`, this is never wrong about another machine with the same name.
     """
     boot = [*owner.rpartition(":")[2].split("."), "", ""][1]
     return bool(boot) and boot == _boot() and _lives(owner) is False
 
 
 def this_process() -> str:
-    """Names this process so that others on the same machine can tell whether it still lives."""
+    """Returns a name for this process from which others on the same machine can tell whether it is alive."""
     return f"{socket.gethostname()}:{os.getpid()}:{_birth(os.getpid())}.{_boot()}.{_pid_namespace()}"
 
 
@@ -254,7 +250,7 @@ def _releasing(lease: Lease, answered: int = 0) -> Callable[[SqlConnection], Non
 
 
 def find_lease(connection: SqlConnection, session: str) -> Lease | None:
-    """Returns the last lease of a session, also one that has ended."""
+    """Returns the last lease of a session, even if it has ended."""
     columns = connection.execute(
         f"SELECT {_FIELDS} FROM leases WHERE session = ?",  # noqa: S608 - our own names
         (session,),
@@ -263,7 +259,7 @@ def find_lease(connection: SqlConnection, session: str) -> Lease | None:
 
 
 def find_leases(connection: SqlConnection) -> list[Lease]:
-    """Returns every lease that was not released, also those that have ended."""
+    """Returns every lease that was not released, including those that have ended."""
     query = f"SELECT {_FIELDS} FROM leases WHERE owner != ''"  # noqa: S608 - our own names
     return [Lease(*row) for row in connection.execute(query)]
 
@@ -298,7 +294,7 @@ def _birth(pid: int) -> str:
     fields = stat.rpartition(")")[2].split()
     return (
         "" if fields[0] in "ZX" else fields[19]
-    )  # Z, X: dead, only its parent has not looked yet
+    )  # Z, X: dead, but not yet reaped by its parent
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Finds which process holds the lock that this one is waiting for, as far as the kernel tells."""
+"""Finds which process holds the lock that this one is waiting for, as far as the kernel reports it."""
 
 import logging
 import os
@@ -6,7 +6,7 @@ import socket
 from pathlib import Path
 
 TELL_AFTER_S = 1.0
-"""Seconds of waiting before a person is told."""
+"""Seconds of waiting before the person is informed."""
 log = logging.getLogger("hermes.waiting")
 """Messages logged here are for the person who is waiting; surfaces show them."""
 

@@ -25,8 +25,8 @@ _FRAMES_SINCE_VERSION = (
     1 << 32
 )  # set in current checksums, which are faster than the earlier ones
 _PLACE = struct.Struct("<qqd").pack
-_BATCH_ROWS = 64  # checked together; large ones are in memory as often
-_ROW_COLUMNS = itemgetter(slice(9))  # of `STORED`: the fields of Row
+_BATCH_ROWS = 64  # rows checked together, which are in memory at once
+_ROW_COLUMNS = itemgetter(slice(9))  # the fields of Row in `STORED`
 
 _encoded = str.encode
 
@@ -36,7 +36,7 @@ _plain = msgspec.json.Decoder(dict[str, Any])
 
 
 def _decoder(topic: str) -> "msgspec.json.Decoder[Event] | None":
-    """Made when the first row of its kind is read: making all of them would slow down every start."""
+    """Creates the decoder of an event type on first use: creating all of them would slow down every start."""
     kind = CATALOGUE.get(topic)
     if kind is None:  # a newer Hermes wrote it; topics are not remembered without bound
         return None
@@ -44,7 +44,7 @@ def _decoder(topic: str) -> "msgspec.json.Decoder[Event] | None":
 
 
 class DamagedRow(Exception):
-    """A row that is not what was written, or that can't be read."""
+    """A row that differs from what was written, or can't be read."""
 
 
 class EncodedEvent(NamedTuple):
@@ -81,7 +81,7 @@ class Row(NamedTuple):
             return None
 
     def envelope(self) -> dict[str, Any]:
-        """Returns the event as every feed shows it: all fields at top level, with type, time and cursor."""
+        """Returns the event in the form of every feed: all fields at top level, with type, time and cursor."""
         kind = CATALOGUE.get(self.type)  # None for a newer Hermes' event
         fields = _plain.decode(self.data)
         return self._place() | (complete(kind, fields) if kind else fields)
@@ -100,7 +100,7 @@ class Row(NamedTuple):
         return place | {"epoch": self.epoch, "seq": self.seq}
 
 
-_new_row: Any = partial(tuple.__new__, Row)  # half as slow as Row(...)
+_new_row: Any = partial(tuple.__new__, Row)  # twice as fast as Row(...)
 
 COLUMNS = ", ".join(Row._fields)
 
@@ -155,14 +155,16 @@ def checked(stored: Iterable[tuple[Any, ...]]) -> list[Row]:
 
 
 def checked_lazily(stored: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
-    """As `checked`, for a search that usually ends after a few rows."""
+    """Does the same as `checked`, for a search that usually ends after a few rows."""
     for columns in stored:
         yield from checked((columns,))
 
 
 def damaged(stored: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
-    """Yields each row that does not match its checksum. Takes `STORED` columns with all text as bytes, which can be read
-    also when they are no longer text, and b"" for a row without a role.
+    """Yields each row that does not match its checksum.
+
+    Takes `STORED` columns with all text as bytes, which are readable even if they are not valid text, and b"" for a row
+    without a role.
     """
     for batch in _batches(stored):
         _, sessions, seqs, epochs, times, kinds, roles, turns, texts, sums, frames = (
@@ -192,7 +194,7 @@ def _as_text(value: Any) -> Any:
 
 
 class _HeadSums(dict[tuple[Any, ...], int]):
-    """The checksum of the columns that many rows have in common: session, type, role."""
+    """Caches the checksum of the columns that many rows share: session, type, role."""
 
     def __missing__(self, key: tuple[Any, ...]) -> int:
         session, kind, role = key
@@ -201,13 +203,13 @@ class _HeadSums(dict[tuple[Any, ...], int]):
         return self[key]
 
     def of(self, sessions: Any, kinds: Any, roles: Any, turns: Any) -> Iterator[int]:
-        """The checksum of each row of a batch up to its turn, by column."""
+        """Returns the checksum of each row of a batch up to its turn, from columns."""
         common = map(self.__getitem__, zip(sessions, kinds, roles, strict=True))
         return map(zlib.crc32, map(_encoded, turns), common)
 
 
 class _Columns(NamedTuple):
-    """What the checksum of each row in a batch covers, by column, beside what many rows have in common."""
+    """The other columns that the checksum of each row in a batch covers."""
 
     seqs: Iterable[Any]
     epochs: Iterable[Any]
@@ -218,7 +220,7 @@ class _Columns(NamedTuple):
 def _match(common: Iterable[int], columns: _Columns, sums: tuple[Any, ...]) -> bool:
     """Returns whether all rows of a batch match their current checksums. `common` are those of `_HeadSums.of`.
 
-    Every row that is read passes here, so the loops are those of `map`, which cost less than loops in Python.
+    Every row that is read is checked here, so it uses `map`, which is faster than loops in Python.
     """
     crc32 = zlib.crc32
     places = map(crc32, map(_PLACE, *columns[:3]), common)
@@ -243,7 +245,7 @@ def _with_frame(stored: tuple[Any, ...]) -> tuple[Any, ...]:
         return stored
     try:
         return (*stored[:8], shared_text.full_text(frame, inner))
-    except (TypeError, AttributeError):  # wrong types: it matches no checksum
+    except (TypeError, AttributeError):  # wrong types match no checksum
         return (*stored[:8], None)
 
 
@@ -298,7 +300,7 @@ def checksum(row: Row) -> int:
 
 
 def earlier_checksum(row: Row) -> int:
-    """Returns the checksum of rows written before there were frames."""
+    """Returns the checksum of rows written before frames existed."""
     head = f"{row.session}\0{row.seq}\0{row.epoch}\0{float(row.ts)!r}\0{row.type}\0{row.role or ''}\0{row.turn}\0"
     return zlib.crc32(row.data.encode(), zlib.crc32(head.encode()))
 

@@ -1,4 +1,4 @@
-"""Opens the store that the settings name. Here alone it is decided which database that is."""
+"""Opens the store that the settings name. This is the only place that decides which database to use."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def open_configured(
     clock: Clock | None = None,
     may_migrate: bool = True,
 ) -> Store:
-    """Opens PostgreSQL at `store.url`, or `state.db` in the home. Only a check does without `may_migrate`."""
+    """Opens PostgreSQL at `store.url`, or `state.db` in the home. Only checks turn off `may_migrate`."""
     if settings.url:
         return open_address(
             settings.url, settings, home, clock=clock, may_migrate=may_migrate
@@ -39,7 +39,7 @@ def open_address(
     clock: Clock | None = None,
     may_migrate: bool = True,
 ) -> Store:
-    """Opens `postgresql://...`, or `sqlite://` with an absolute path; `sqlite://` alone is the home's own."""
+    """Opens `postgresql://...`, or `sqlite://` with an absolute path; `sqlite://` alone is the home's own database."""
     if address.startswith("sqlite://"):
         path = Path(address.removeprefix("sqlite://") or home.state)
         return open_store(path, clock=clock, busy_timeout=settings.busy_timeout)

@@ -1,4 +1,4 @@
-"""Messages to chats that belong to no session: written by whoever sends, delivered by a gateway."""
+"""Messages to chats that belong to no session: any process writes them, and a gateway delivers them."""
 
 from typing import Any, Literal, TypeAlias
 
@@ -14,14 +14,14 @@ _OPEN = "state IN ('waiting', 'sending')"
 
 
 class QueuedFile(msgspec.Struct, frozen=True):
-    """A file to send: the copy that was made of it, and its name."""
+    """A file to send: the path of its copy, and its name."""
 
     path: str
     name: str
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True):
-    """A message, and what became of it. It is given up at the time `until`."""
+    """A message and its state. It is given up at the time `until`."""
 
     id: str
     target: str
@@ -44,7 +44,7 @@ class OutgoingTable:
         self._db = database
 
     def put(self, message: OutgoingMessage) -> None:
-        """Writes a message that is to be sent."""
+        """Saves a message to send."""
         values = msgspec.structs.asdict(message)
         values["files"] = msgspec.json.encode(message.files).decode()
         query = f"INSERT INTO gateway_sends ({_FIELDS}) VALUES (?,?,?,?,?,?,?,?)"  # noqa: S608 - our own names
@@ -60,23 +60,23 @@ class OutgoingTable:
         return self._select(f"{_OPEN} ORDER BY made, id")
 
     def begin(self, name: str) -> bool:
-        """Records that a message is about to be sent. Returns False if it has ended."""
+        """Records that a message is about to be sent. Returns False if it has already ended."""
         query = f"UPDATE gateway_sends SET state = 'sending' WHERE id = ? AND {_OPEN} RETURNING 1"  # noqa: S608 - our own words
         return self._change(query, name)
 
     def end(self, name: str, state: SendState, reason: str = "") -> bool:
-        """Records how a message ended; its text is not kept. Returns False if it had ended."""
+        """Records how a message ended and deletes its text. Returns False if it had already ended."""
         query = f"UPDATE gateway_sends SET state = ?, reason = ?, body = '', files = '[]' WHERE id = ? AND {_OPEN} RETURNING 1"  # noqa: S608 - our own words
         return self._change(query, state, reason, name)
 
     def withdraw(self, name: str, reason: str) -> bool:
-        """Ends a message that nobody has begun to send. Returns False if somebody has."""
+        """Ends a message that no process has begun to send. Returns False if one has."""
         query = """UPDATE gateway_sends SET state = 'failed', reason = ?, body = '', files = '[]'
         WHERE id = ? AND state = 'waiting' RETURNING 1"""
         return self._change(query, reason, name)
 
     def forget(self, before: float) -> None:
-        """Deletes messages that were made before a time and have ended."""
+        """Deletes ended messages that were created before a time."""
         query = f"DELETE FROM gateway_sends WHERE made < ? AND NOT {_OPEN} RETURNING 1"  # noqa: S608 - our own words
         self._change(query, before)
 

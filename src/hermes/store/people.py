@@ -1,6 +1,4 @@
-"""Who may use Hermes in chat apps, and pairing codes: short-lived, few at a time, locked after
-wrong ones.
-"""
+"""People who may use Hermes in chat apps, and pairing codes: short-lived, few at a time, locked after wrong ones."""
 
 import msgspec
 
@@ -94,9 +92,7 @@ class People:
         return self._db.write(job)
 
     def ask(self, request: PairingRequest, *, most: int, since: float) -> bool:
-        """Records a request. Returns False if this person has one, or `most` of the platform are
-        pending.
-        """
+        """Records a request. Returns False if the person already has one, or `most` are pending on the platform."""
 
         def job(connection: SqlConnection) -> bool:
             self._db.lock(connection, "people")
@@ -117,7 +113,7 @@ class People:
         return self._db.write(job)
 
     def failed(self, since: float, *, note: bool) -> int:
-        """Returns how many wrong codes were tried since a time; with `note`, counts one more."""
+        """Returns how many wrong codes were tried since a time; with `note`, counts another one."""
         now = self._clock.now()
 
         def job(connection: SqlConnection) -> int:

@@ -1,7 +1,7 @@
 """The port between the tables of the store and the database that holds them: SQLite or PostgreSQL.
 
-`SessionLog`, `Leases`, `Chats` and the others are written once, in SQL that both databases know. What differs is behind
-`SqlDatabase`: transactions, the clock that judges leases, and how a row of the log is inserted.
+`SessionLog`, `Leases`, `Chats` and the others are written once, in SQL that both databases understand. `SqlDatabase`
+hides the differences: transactions, the clock that judges leases, and how a row of the log is inserted.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +20,13 @@ T = TypeVar("T")
 class SqlDatabase(Protocol):
     """An open database.
 
-    A job is a function of a connection, all of which happens or nothing. Jobs submitted with the same `order` run one
-    after the other, as they were submitted.
+    A job is a function of a connection that takes effect completely or not at all. Jobs submitted with the same `order`
+    run one after the other, as they were submitted.
     """
 
     @property
     def closed(self) -> bool:
-        """Whether it accepts no more writes."""
+        """Whether the database no longer accepts writes."""
         ...
 
     def write(self, job: Callable[[SqlConnection], T], /, order: str = "") -> T:
@@ -36,7 +36,7 @@ class SqlDatabase(Protocol):
     def submit(
         self, job: Callable[[SqlConnection], T], /, order: str = ""
     ) -> "Future[T]":
-        """Does the same without waiting."""
+        """Does the same as `write`, without waiting."""
         ...
 
     def read(self, job: Callable[[SqlConnection], T], /) -> T:
@@ -54,15 +54,15 @@ class SqlDatabase(Protocol):
         ...
 
     def write_indexed(self, job: Callable[[SqlConnection], T], /) -> T:
-        """As `write`, for a job that changes the search index."""
+        """Does the same as `write`, for a job that changes the search index."""
         ...
 
     def lock(self, connection: SqlConnection, name: str) -> None:
-        """Makes other transactions that lock the same name wait until this one has ended."""
+        """Makes other transactions that lock the same name wait until this one ends."""
         ...
 
     def lease_time(self, connection: SqlConnection, clock: Clock) -> float:
-        """Returns the time by which leases are judged."""
+        """Returns the current time for judging leases."""
         ...
 
     def holds(self, owner: str, expires: float, now: float) -> bool:
@@ -94,34 +94,34 @@ class MessageIndex(Protocol):
     def find(
         self, query: str, *, session: str = "", limit: int = 20
     ) -> list[MessageHit]:
-        """Returns messages with all the words, then those with words that start so, each newest first."""
+        """Returns messages with all the words, then those with words that begin with them, each newest first."""
         ...
 
     def catch_up(self, timeout_s: float = float("inf")) -> bool:
-        """Indexes new messages for so long. Returns whether the index is complete."""
+        """Indexes new messages for a limited time. Returns whether the index is complete."""
         ...
 
 
 class WakeUps(Protocol):
-    """A faster way than the database's own to tell other processes which sessions have new rows.
+    """A faster way than the database's own to notify other processes of new rows.
 
-    It may lose some: readers also look by themselves.
+    Notifications may be lost: readers also check by themselves.
     """
 
     def announce(self, sessions: frozenset[str]) -> bool:
-        """Tells all processes. Returns False if that is not possible now. Called on any thread."""
+        """Notifies all processes. Returns False if that is not possible now. May be called on any thread."""
         ...
 
     def listen(self, heard: Callable[[frozenset[str]], None]) -> Callable[[], None]:
-        """Calls `heard` with the sessions, on any thread; with none if some may have been missed. Returns how to stop."""
+        """Calls `heard` with the sessions, on any thread; with none if some may be missing. Returns a stop function."""
         ...
 
 
 class RowWatch(Protocol):
-    """Tells one reader when rows may have been written, by this process or another."""
+    """Notifies one reader when rows may have been written, by this process or another."""
 
     async def wait(self, timeout_s: float) -> None:
-        """Waits until there may be new rows; so long where nobody tells."""
+        """Waits until there may be new rows, or until the timeout where there are no notifications."""
         ...
 
     def changed(self) -> bool:
@@ -129,7 +129,7 @@ class RowWatch(Protocol):
         ...
 
     def forget(self) -> None:
-        """Makes the next `changed` return True: what changed was not read."""
+        """Makes the next `changed` return True, because the change was not read."""
         ...
 
     def close(self) -> None:

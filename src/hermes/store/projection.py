@@ -91,7 +91,7 @@ def _count_call(connection: SqlConnection, row: Row, event: Event) -> None:
 
 
 def usage_of(event: Event, ts: float) -> tuple[str | int | float, ...] | None:
-    """Returns the day, provider, model and amounts of a call to a model; None if the event is no such call."""
+    """Returns the day, provider, model and amounts of a model call; None if the event is not one."""
     if not isinstance(event, AssistantMessage | AuxiliaryCalled | SessionCompacted):
         return None
     if event.usage is None:
@@ -101,7 +101,7 @@ def usage_of(event: Event, ts: float) -> tuple[str | int | float, ...] | None:
 
 
 def _is_copy(connection: SqlConnection, row: Row) -> bool:
-    """Returns whether a branch copied this row from its parent, where it is already paid for."""
+    """Returns whether a branch copied this row from its parent, where it is already counted."""
     query = (
         "SELECT 1 FROM sessions WHERE id = ? AND kind = 'branch' AND parent_seq >= ?"
     )
@@ -128,5 +128,5 @@ def _amounts(usage: Usage) -> tuple[int | float, ...]:
 
 
 def _countable(tokens: int) -> int:
-    """Returns a number whose sums cannot overflow, whatever a provider or an imported file says."""
+    """Returns a number whose sums can't overflow, whatever value a provider or an imported file gives."""
     return max(0, min(tokens, _MAX_CALL_TOKENS))

@@ -1,6 +1,6 @@
 """Roles of processes: a lease by name, such as the connection to a chat platform, or the presence of a worker.
 
-As with sessions, each new holder gets a larger token, and expiry is judged by the clock of the database.
+As with sessions, each new holder gets a larger token, and the database's clock decides about expiry.
 """
 
 from concurrent.futures import Future
@@ -33,11 +33,11 @@ class HeldRole(msgspec.Struct, frozen=True):
     since: float
     expires: float
     data: str
-    """What others may want to know, as JSON."""
+    """Data for other processes, as JSON."""
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The data as a dictionary; empty if it is none."""
+        """The data as a dictionary; empty if it is not one."""
         try:
             return msgspec.json.decode(self.data or "{}", type=dict[str, Any])
         except msgspec.MsgspecError:
@@ -85,13 +85,13 @@ class RoleLeases:
         return self._db.write(job)
 
     def release(self, role: HeldRole, *, forget: bool = False) -> None:
-        """Gives a role back. The token stays, unless the role is of this process alone (`forget`)."""
+        """Releases a role. Its token stays, unless `forget` is set for a role that only this process uses."""
         values = (role.name, role.owner, role.token)
         query = _FORGET if forget else _RELEASE
         self._db.write(lambda connection: connection.execute(query, values).fetchall())
 
     def hand_back(self, role: HeldRole, facts: Any) -> "Future[None]":
-        """Gives a role back without waiting, and leaves what others may want to know about its last holder."""
+        """Releases a role without waiting, and leaves data about its last holder for other processes."""
         data = msgspec.json.encode(facts).decode()
         values = (data, role.name, role.owner, role.token)
 
@@ -101,15 +101,15 @@ class RoleLeases:
         return self._db.submit(job)
 
     def held(self, prefix: str = "") -> list[HeldRole]:
-        """Returns the roles that somebody holds now, those whose name begins so."""
+        """Returns the roles with a prefix that a process holds now."""
         return [role for role, is_held in self.known(prefix) if is_held]
 
     def abandoned(self, prefix: str) -> list[HeldRole]:
-        """Returns the roles that nobody holds any more, those whose name begins so."""
+        """Returns the roles with a prefix that no process holds any more."""
         return [role for role, is_held in self.known(prefix) if not is_held]
 
     def known(self, prefix: str) -> list[tuple[HeldRole, bool]]:
-        """Returns the roles whose name begins so, and whether somebody holds each of them now."""
+        """Returns the roles with a prefix, and whether a process holds each of them now."""
 
         def job(connection: SqlConnection) -> list[tuple[HeldRole, bool]]:
             now = self._db.lease_time(connection, self._clock)
@@ -123,12 +123,12 @@ class RoleLeases:
         return self._db.read(job)
 
     def own(self, name: str) -> HeldRole | None:
-        """Returns a role if this process has it."""
+        """Returns a role if this process holds it."""
         found = self._db.read(lambda connection: _find(connection, name))
         return found if found is not None and found.owner == self.owner else None
 
     def forget(self, name: str) -> None:
-        """Deletes a role that this process has, or nobody."""
+        """Deletes a role that this process holds, or that no process holds."""
 
         def job(connection: SqlConnection) -> None:
             self._db.lock(connection, f"role {name}")

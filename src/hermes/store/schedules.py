@@ -1,7 +1,6 @@
 """Jobs and their planned instants.
 
-Each instant is written before it runs and ends exactly once; of all processes that run schedules,
-one runs it.
+Each instant is written before it runs and ends exactly once. Only one of the processes that run schedules runs it.
 """
 
 import logging
@@ -26,13 +25,13 @@ log = logging.getLogger("hermes.store")
 Planned = TypeVar("Planned", bound=Instant | None)
 
 WAITING = "waiting"
-"""The delivery of a result that has not reached its chat yet."""
+"""The delivery state of a result that has not reached its chat yet."""
 
 CUT_OFF = t.logged("the process ended while it ran")
 _FIELDS = ", ".join(Instant.__struct_fields__)
 _LATEST = "CASE WHEN began >= ended AND began >= due THEN began WHEN ended >= due THEN ended ELSE due END"
 _PLACES = ", ".join("?" for _ in Instant.__struct_fields__)
-# An instant that never ran may be planned once more: it was given up before its time, or by a clock that was ahead.
+# An instant that never ran may be planned again: it was given up too early, or by a clock that was ahead.
 _WRITE = f"""
 INSERT INTO instants ({_FIELDS}) VALUES ({_PLACES})
 ON CONFLICT (job, due) DO UPDATE SET
@@ -102,7 +101,7 @@ class ScheduleStore:
         *,
         dropped: str,
     ) -> tuple[Job, Planned]:
-        """Changes the current state of a job and plans anew, as `put` does.
+        """Changes the current state of a job and plans it again, as `put` does.
 
         Returns the job and what is planned. Raises NotFound if it is gone.
         """
@@ -124,7 +123,7 @@ class ScheduleStore:
         return self._db.write(write)
 
     def plan(self, *planned: Instant) -> None:
-        """Saves instants that are to run."""
+        """Saves instants to run."""
         self._db.write(lambda connection: [_write(connection, one) for one in planned])
 
     def planned(self, job: str = "") -> list[Instant]:
@@ -141,14 +140,14 @@ class ScheduleStore:
         )
 
     def coming(self, now: float) -> float | None:
-        """Returns when the next instant that is not due yet starts."""
+        """Returns when the next instant starts that is not due yet."""
         return self._rows(
             "SELECT min(starts) FROM instants WHERE state = 'planned' AND starts > ?",
             (now,),
         )[0][0]
 
     def note_waiting(self, instant: Instant, why: str) -> bool:
-        """Records why a due instant does not run yet. Returns False if that was recorded before."""
+        """Records why a due instant does not run yet. Returns False if that was already recorded."""
         query = """UPDATE instants SET reason = ? WHERE job = ? AND due = ? AND state = 'planned' AND reason = ''"""
         return self._change(query, (why, instant.job, instant.due))
 
@@ -163,8 +162,7 @@ class ScheduleStore:
     ) -> Instant | None:
         """Claims an instant to run it here, and plans the next one; None if it is not available.
 
-        A job runs once at a time. `after` computes the job's state after this run, and what comes
-        next.
+        A job runs once at a time. `after` computes the job's state after this run, and the next instants.
         """
         now = self._clock.now()
         taken = msgspec.structs.replace(
@@ -228,7 +226,7 @@ class ScheduleStore:
     def end(
         self, instant: Instant, state: State, reason: str = "", delivery: str = ""
     ) -> bool:
-        """Ends a run of this process. Returns False if somebody has already ended it."""
+        """Ends a run of this process. Returns False if it has already ended."""
         query = """UPDATE instants SET state = ?, reason = ?, delivery = ?, ended = ?, expires = 0
         WHERE job = ? AND due = ? AND state = 'running' AND owner = ?"""
         values = (
@@ -243,7 +241,7 @@ class ScheduleStore:
         return self._change(query, values)
 
     def settle(self) -> list[Instant]:
-        """Ends and returns runs whose process is gone. Nothing is run again."""
+        """Ends and returns runs whose process is gone. Runs nothing again."""
         now = self._clock.now()
         judged = self._db.read(lambda one: self._db.lease_time(one, self._clock))
         gone = [
@@ -318,7 +316,7 @@ def _read(name: str, data: str) -> Job | None:
         return msgspec.json.decode(data, type=Job)
     except (
         msgspec.MsgspecError
-    ) as error:  # perhaps by a newer Hermes; the others still run
+    ) as error:  # perhaps written by a newer Hermes; the others still run
         log.error(  # noqa: TRY400 - the message is enough
             "the job %s can't be read and does not run: %s", name, error
         )

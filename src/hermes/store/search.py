@@ -1,4 +1,4 @@
-"""Searching messages, whichever database has the index: which text is searched, what a search takes, what it returns."""
+"""Message search for either database: which text is searched, the limits of a query, and its results."""
 
 import re
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def require_searchable(query: str) -> None:
 
 
 def snippet(text: str, query: str) -> str:
-    """Returns a line of the text around the first word searched for."""
+    """Returns a line of the text around the first matching word."""
     words = [re.escape(word) for word in re.findall(r"\w+", query)]
     found = re.search("|".join(words), text, re.IGNORECASE) if words else None
     start = max(0, (found.start() if found else 0) - _SNIPPET_CHARS // 3)
@@ -63,7 +63,7 @@ _decode = msgspec.json.Decoder(_Text).decode
 
 
 def searchable(data: bytes | str) -> str:
-    """Returns the text of a message; empty for one that can't be read, which the full check reports."""
+    """Returns the text of a message; empty if it can't be read, which the full check reports."""
     try:
         return "\n".join(_parts(_decode(data)))
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Checks that no session lacks a row without saying so."""
+"""Checks that no session has an unreported missing row."""
 
 from collections.abc import Iterator
 

@@ -204,7 +204,7 @@ def _rejected(number: int, what: str) -> ImportRejected:
 
 
 def event_document(store: Store, session: str) -> Any:
-    """A session as its events."""
+    """Returns a session as its events."""
     info = store.sessions.find(session)
     events = [row.envelope() for row in store.log.every_event(session)]
     return {"session": info, "events": events}

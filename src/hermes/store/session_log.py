@@ -1,4 +1,4 @@
-"""The log: one append-only sequence of events per session. What `append` returned is on disk."""
+"""The log: one append-only sequence of events per session. Rows that `append` returned are on disk."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -197,7 +197,7 @@ class SessionLog:
         return future
 
     def has_open_turn(self, session: str) -> bool:
-        """Returns whether a turn of the session has started and not ended."""
+        """Returns whether a turn of the session has started but not ended."""
         return self._db.select(_LAST_TURN, (session,)) == [(TurnStarted.topic,)]
 
     def latest(self, session: str, topic: str) -> Event | None:
@@ -208,7 +208,7 @@ class SessionLog:
         return rows[0].event if rows else None
 
     def asked_since_reply(self, session: str) -> bool:
-        """Returns whether anything was asked since the model's last message, which ends all questions before it."""
+        """Returns whether a question was asked since the model's last message, which ends all earlier questions."""
         return bool(self._db.select(_ASKED_SINCE_REPLY, (session, session)))
 
     def remember(self) -> None:
@@ -388,7 +388,7 @@ def require_free(connection: SqlConnection, session: str) -> None:
 
 
 def new_epoch(now: float) -> int:
-    """Returns a number that no earlier incarnation of the session had: its start in milliseconds."""
+    """Returns an epoch that no earlier incarnation of the session had: its start in milliseconds."""
     return int(now * 1000)
 
 
@@ -415,7 +415,7 @@ def write_row(
 
 
 def _last_row(connection: SqlConnection, session: str, at: int) -> int:
-    """Returns the last row up to `at`: a recovered session may lack that very one."""
+    """Returns the last row up to `at`: a recovered session may lack row `at` itself."""
     return int(
         connection.execute(
             "SELECT max(seq) FROM events WHERE session = ? AND seq <= ?", (session, at)
@@ -426,7 +426,7 @@ def _last_row(connection: SqlConnection, session: str, at: int) -> int:
 def _copy_rows(
     insert: InsertRow, connection: SqlConnection, source: str, first: Row, last: int
 ) -> None:
-    """Copies rows 2 to `last` of `source` behind `first`, keeping their seq and time."""
+    """Copies rows 2 to `last` of `source` after `first`, keeping their seq and time."""
     rows = checked(connection.execute(_PART, (source, last)))
     if len(rows) < last - 1:
         rows += _note_of_loss(connection, source, last)

@@ -1,4 +1,4 @@
-"""The list of sessions: finding, naming and deleting them, and what they cost."""
+"""The list of sessions: finding, naming and deleting them, and their cost."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
@@ -41,8 +41,8 @@ FROM sessions LEFT JOIN session_marks ON session_marks.session = sessions.id
 """  # noqa: S608 - our own names
 
 
-# In the order of the log: the clock may have been set back since. What Hermes writes when it ends the turn of a process
-# that has died does not count.
+# In the order of the log, because the clock may have been set back. What Hermes writes when it ends the turn of a dead
+# process does not count.
 _USES = (SessionCreated, SessionTitled, SessionImported, SessionUndone, SessionRedone)
 _TOPICS = ", ".join(f"'{kind.topic}'" for kind in _USES)
 _LAST = f"""
@@ -65,7 +65,7 @@ WITH RECURSIVE family (id) AS (
 
 
 def families(count: int) -> str:
-    """The same for so many sessions at once, each a value of the query."""
+    """Does the same as `FAMILY` for several sessions at once, each a value of the query."""
     seeds = ", ".join("(CAST(? AS TEXT))" for _ in range(count))
     return f"""
 WITH RECURSIVE family (id) AS (
@@ -76,7 +76,7 @@ WITH RECURSIVE family (id) AS (
 
 
 def family_costs(count: int) -> str:
-    """Selects what each of so many sessions has cost, with its child sessions: its id, dollars."""
+    """Selects the id and the cost in dollars of several sessions, including their child sessions."""
     seeds = ", ".join("(CAST(? AS TEXT))" for _ in range(count))
     return f"""
 WITH RECURSIVE family (root, id) AS (
@@ -108,12 +108,12 @@ class SessionInfo(msgspec.Struct, frozen=True):
     cost_usd: float
     tokens: int
     pinned: float = 0.0
-    """Since when it is pinned; 0 if it is not."""
+    """When the session was pinned; 0 if it is not."""
     folder: str = ""
     archived: float = 0.0
-    """Since when it is archived; 0 if it is not."""
+    """When the session was archived; 0 if it is not."""
     seen: int = 0
-    """How many messages it had when somebody last looked at it on the page."""
+    """How many messages it had when the user last viewed it on the page."""
 
 
 class FiledAs(NamedTuple):
@@ -124,7 +124,7 @@ class FiledAs(NamedTuple):
     archived: bool = False
 
     def condition(self) -> tuple[str, tuple[Any, ...]]:
-        """The condition in SQL, and its values."""
+        """Returns the condition in SQL, and its values."""
         archived = ">" if self.archived else "="
         text = f" AND coalesce(archived, 0) {archived} 0"
         if self.pinned:
@@ -135,7 +135,7 @@ class FiledAs(NamedTuple):
 
 
 class SessionOrigin(msgspec.Struct, frozen=True):
-    """How a session started, which never changes."""
+    """How a session started. This never changes."""
 
     kind: str
     parent: str
@@ -213,9 +213,10 @@ class SessionTable:
         updated_before: float | None = None,
         filed: "FiledAs | None" = None,
     ) -> tuple[list[SessionInfo], bool]:
-        """Returns a page of `recent`, and whether there are more. The next page is what was updated before its last.
+        """Returns a page of `recent`, and whether there are more.
 
-        A page never ends between sessions of the same time, which the next one would leave out; so it may be longer.
+        The next page has the sessions updated before the last one of this page. A page never ends between sessions with
+        the same time, because the next page would skip some; so it may be longer.
         """
         found = self.recent(limit=limit + 1, updated_before=updated_before, filed=filed)
         if len(found) <= limit:
@@ -285,11 +286,11 @@ class SessionTable:
         return known
 
     def known_origin(self, session: str) -> SessionOrigin | None:
-        """Returns how a session started if that was read before; never asks the database."""
+        """Returns how a session started if that is cached; never queries the database."""
         return self._origins.get(session)
 
     def offered_origin(self, session: str) -> SessionOrigin | None:
-        """Returns how a session started that waits for a worker, or is being answered by one; None for any other."""
+        """Returns how a session started that waits for a worker or is being answered by one; None for any other."""
         return self._read_origin(_OFFERED_ORIGIN, session)
 
     def _read_origin(self, query: str, session: str) -> SessionOrigin | None:
@@ -304,7 +305,7 @@ class SessionTable:
         return origin
 
     def missing(self, sessions: Collection[str]) -> set[str]:
-        """Returns the given ids that no session has."""
+        """Returns those of the given ids that do not exist."""
         places = ", ".join("?" for _ in sessions)
         query = f"SELECT id FROM sessions WHERE id IN ({places})"  # noqa: S608 - placeholders
         return set(sessions) - {
@@ -322,7 +323,7 @@ class SessionTable:
         return str(row[0])
 
     def delete(self, session: str) -> int:
-        """Deletes a session and all its rows, unless somebody runs it or a child of it. Returns the number of rows."""
+        """Deletes a session and all its rows, unless it or a child of it is running. Returns the number of rows."""
 
         def job(connection: SqlConnection) -> int:
             self._db.lock(connection, session_lock(session))
@@ -349,7 +350,7 @@ class SessionTable:
         return rows
 
     def _require_idle(self, connection: SqlConnection, session: str) -> None:
-        """Raises SessionBusy while a session or one that works for it is being run."""
+        """Raises SessionBusy while a session, or one that works for it, is running."""
         now = self._db.lease_time(connection, self._clock)
         family = [one for (one,) in connection.execute(families(1), (session,))]
         for one in family:
@@ -392,7 +393,7 @@ class SessionTable:
         return [UsageRow(*row) for row in sorted(rows)]
 
     def usage_by_surface(self, *, since_day: str = "") -> list[SurfaceUsage]:
-        """Returns tokens and cost by the surface that sessions were started on, the costliest first."""
+        """Returns tokens and cost by the surface on which sessions were started, the costliest first."""
         query = f"""
         SELECT coalesce(roots.surface, sessions.surface), {_TOTALS}, sum(usage.cost_usd),
           CAST(sum(unpriced_calls) AS BIGINT)
@@ -439,11 +440,11 @@ class SessionMarks:
         self._set("folder", sessions, folder)
 
     def see(self, session: str, messages: int) -> None:
-        """Writes that somebody looked at a session when it had that many messages."""
+        """Records that the user viewed a session when it had that many messages."""
         self._set("seen", (session,), messages)
 
     def folders(self) -> list[str]:
-        """Returns the names of all folders that hold a session."""
+        """Returns the names of all folders that contain a session."""
         query = "SELECT DISTINCT folder FROM session_marks WHERE folder != '' ORDER BY folder"
         return [name for (name,) in self._db.select(query)]
 

@@ -1,7 +1,7 @@
 """Frames: text that many rows share, stored once.
 
 A session's prompt has several thousand bytes of instructions and tools that hardly ever differ, and a few bytes of its
-own. Its row stores only the latter; the frame stores the rest, with a NUL where they go. A row's checksum covers the
+own. Its row stores only the latter; the frame stores the rest, with a NUL in their place. A row's checksum covers the
 whole text, so a frame can't change unnoticed.
 """
 
@@ -17,7 +17,7 @@ TEXT = "(SELECT text FROM frames WHERE frames.id = frame)"
 FORGET = "DELETE FROM frames WHERE NOT EXISTS (SELECT 1 FROM events WHERE events.frame = frames.id)"
 """Deletes frames that no row uses any more."""
 
-_MIN_SHARED_BYTES = 512  # a shorter frame is not worth a lookup
+_MIN_SHARED_BYTES = 512  # not worth a lookup if shorter
 _PLACE = "\0"  # never in JSON
 _encode = msgspec.json.Encoder().encode
 
@@ -34,7 +34,7 @@ def full_bytes(frame: bytes, inner: bytes) -> bytes:
 
 def frame_id(frame: str) -> int:
     """Returns a frame's id, derived from its text, so that a salvaged frame can be verified."""
-    from hashlib import blake2b  # here, because it loads OpenSSL
+    from hashlib import blake2b  # imported here, because it loads OpenSSL
 
     return int.from_bytes(blake2b(frame.encode(), digest_size=8).digest(), "big") >> 1
 

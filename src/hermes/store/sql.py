@@ -1,14 +1,14 @@
-"""What both databases offer inside a transaction: statements in SQL, and their results."""
+"""The interface of both databases inside a transaction: SQL statements and their results."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 MAX_QUERY_VALUES = 1_000
-"""How many values one query may take."""
+"""The maximum number of values in one query."""
 
 
 class SqlCursor(Protocol):
-    """The result of a statement. Values are read once."""
+    """The result of a statement. Values can be read once."""
 
     @property
     def get(self) -> Any:

@@ -1,4 +1,4 @@
-"""What backups and `hermes doctor` need of `state.db` as a file. A backup always holds such a file."""
+"""Functions on `state.db` as a file, for backups and `hermes doctor`. A backup always contains such a file."""
 
 from contextlib import closing
 from pathlib import Path
@@ -22,7 +22,7 @@ _BUSY_TIMEOUT_S = 5.0
 
 
 def schema_version(path: Path) -> int:
-    """The version of the tables in a session log; 0 if there is none. Nobody in this process may have it open."""
+    """Returns the schema version of a session log; 0 if there is none. This process must not have the file open."""
     if not path.is_file():
         return 0
     with closing(

@@ -1,4 +1,4 @@
-"""The store: the session log and everything kept beside it, whichever database holds them."""
+"""The store: the session log and everything stored beside it, in either database."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -42,20 +42,20 @@ _SURROUNDINGS = (
     *("gateway_chats", "gateway_inbox", "gateway_outbox", "gateway_codes"),
     *("gateway_sends", "card_notices", "hosts", "leases", "claims", "roles", "work"),
 )
-"""Tables about processes and chats, which say nothing about another home."""
+"""Tables about processes and chats, which mean nothing in another home."""
 
 
 class Reachability:
-    """Whether the database can be reached now. Listeners hear each change, on any thread."""
+    """Whether the database can be reached now. Listeners are called on each change, on any thread."""
 
     def __init__(self) -> None:
         self.is_reachable = True
         self.reason = ""
-        """Why it can't be reached."""
+        """Why the database can't be reached."""
         self.listeners: list[Callable[[Reachability], None]] = []
 
     def change(self, *, is_reachable: bool, reason: str = "") -> None:
-        """Sets the state and tells the listeners, if it is another one."""
+        """Sets the state and notifies the listeners if it changed."""
         if is_reachable != self.is_reachable:
             self.is_reachable, self.reason = is_reachable, reason
             for listener in list(self.listeners):
@@ -71,7 +71,7 @@ class IntegrityReport(msgspec.Struct, frozen=True):
 
 
 class Store(ABC):
-    """An open store. `log` writes and reads rows; the others read from that log or have tables of their own.
+    """An open store. `log` writes and reads rows; the other attributes read from that log or have their own tables.
 
     `SqliteStore` and `PostgresStore` are the two kinds.
     """
@@ -79,9 +79,9 @@ class Store(ABC):
     engine = ""
     """The database's name, for people."""
     recovery: "Recovery | None" = None
-    """What a rebuild of a damaged database found, if there was one."""
+    """The result of rebuilding a damaged database, if that happened."""
     incomplete: "Incomplete | None" = None
-    """What is missing from a database that can only be read, if anything is."""
+    """What is missing from a read-only database, if anything."""
 
     def __init__(
         self,
@@ -108,14 +108,14 @@ class Store(ABC):
 
     @cached_property
     def chats(self) -> "Chats":
-        """The gateway's tables. Loaded on first use: an answer at a terminal needs none of them."""
+        """The gateway's tables. Loaded on first use, because an answer at a terminal needs none of them."""
         from hermes.store.chats import Chats
 
         return Chats(self._db, self._clock)
 
     @cached_property
     def people(self) -> "People":
-        """Who may use Hermes in chat apps; loaded on first use."""
+        """The people who may use Hermes in chat apps; loaded on first use."""
         from hermes.store.people import People
 
         return People(self._db, self._clock)
@@ -171,7 +171,7 @@ class Store(ABC):
 
     @cached_property
     def roles(self) -> "RoleLeases":
-        """Which process holds a platform's connection, and which workers there are; loaded on first use."""
+        """Which process holds a platform's connection, and which workers exist; loaded on first use."""
         from hermes.store.role_leases import RoleLeases
 
         return RoleLeases(self._db, self._clock)
@@ -192,11 +192,12 @@ class Store(ABC):
         """
 
     def use_wake_ups(self, faster: WakeUps) -> None:  # noqa: B027 - a file needs none
-        """Tells other processes of new rows by something faster from now on, as long as that works."""
+        """From now on, notifies other processes of new rows by a faster way, as long as it works."""
 
     async def call(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Runs a read from an event loop. It never blocks the loop for a server that is slow or away; in a file it takes
-        microseconds, and is done at once.
+        """Runs a read from an event loop.
+
+        A slow or unreachable server never blocks the loop. A read from a file takes microseconds and runs at once.
         """
         return work(*args, **kwargs)
 
@@ -213,23 +214,24 @@ class Store(ABC):
         *,
         is_read_next: bool = False,
     ) -> RowWatch:
-        """Returns what tells a reader that rows may have been written, in one session or in any. Whoever writes under a
-        lease gives it, and need not be told of those rows. With `is_read_next`, the reader reads everything right after
-        this call, and is told of what comes later.
+        """Returns a watch that notifies a reader when rows may have been written, in one session or in any.
 
-        `work_queue.OFFERED` instead of a session stands for new entries of the work queue.
+        A reader that also writes passes its lease and is not notified of its own rows. With `is_read_next`, the reader
+        reads everything right after this call and is notified of later rows.
+
+        `work_queue.OFFERED` instead of a session watches new entries of the work queue.
         """
 
     @abstractmethod
     def describe(self) -> tuple[str, tuple[tuple[str, str], ...]]:
-        """Returns where the database is, and what a person may want to know about it."""
+        """Returns the location of the database, and facts about it for a person."""
 
     def problems(self) -> tuple[tuple[str, str], ...]:
-        """Returns what is not right with the server, each with what to do."""
+        """Returns the problems of the server, each with a remedy."""
         return ()
 
     def gauges(self) -> dict[str, float]:
-        """Returns what metrics show of this store now."""
+        """Returns the current metrics of this store."""
         clock = self._clock.now()
         query = """
         SELECT (SELECT count(*) FROM gateway_inbox WHERE data != ''),
@@ -256,8 +258,11 @@ class Store(ABC):
         """Checks every row."""
 
     def forget_surroundings(self) -> int:
-        """Deletes what belongs to the processes and chats around a store rather than to its sessions: bindings to chats,
-        messages on their way, codes, work that is offered, leases and roles. Returns the number of rows."""
+        """Deletes the data that belongs to the processes and chats around a store rather than to its sessions.
+
+        That is: bindings to chats, messages on their way, codes, offered work, leases and roles. Returns the number of
+        rows.
+        """
 
         def job(connection: SqlConnection) -> int:
             deleted = 0
@@ -270,7 +275,7 @@ class Store(ABC):
 
     @abstractmethod
     def copy(self, target: Path) -> None:
-        """Writes everything, as of one moment, to a new file: a database of SQLite."""
+        """Writes everything, as of one moment, to a new SQLite file."""
 
     @abstractmethod
     def close(self) -> None:

@@ -1,9 +1,9 @@
-"""How text becomes words for search: the same way for what is stored and for what is asked.
+"""Splits text into words for search, in the same way for stored text and for queries.
 
-Case and accents don't count. Scripts written without spaces are cut into overlapping pairs of characters (`天气很好`
-gives 天气 气很 很好 好), so that two characters are enough to find them. Identifiers are cut at case changes and
-punctuation (`getUserById` gives get user by id) and, when they mix cases, kept whole as well, so that `getuserbyid`
-finds them too. The database only sees the words made here, so no script is unknown to it.
+Case and accents don't count. Scripts written without spaces are cut into overlapping pairs of characters (`天气很好` gives
+天气 气很 很好 好), so that two characters are enough to find them. Identifiers are cut at case changes and punctuation
+(`getUserById` gives get user by id) and, when they mix cases, kept whole as well, so that `getuserbyid` finds them too.
+The database only sees the words made here, so no script is unknown to it.
 """
 
 import re
@@ -23,8 +23,8 @@ _CASE_PART = r"[A-Z]+(?![a-z])|[A-Z]?[^A-Z]+"
 # Accents; the vowel signs of Hebrew and Arabic, which most people leave out; the Arabic stretch
 _SIGN = r"[^\w\s\x00-\x7f]"
 ACCENT = "[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1-\u05c7\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
-# The same for text in ASCII, which most is: all words at once, but for those that mix cases, or have a capital, a digit
-# and a small letter in a row.
+# The same for ASCII text, which is the usual case: all words at once, except those that mix cases, or have a capital, a
+# digit and a small letter in a row.
 _ASCII_WORD = lazy_pattern("[a-z0-9]+")
 _ASCII_MIXED = lazy_pattern(
     "((?<![A-Za-z0-9])(?:[A-Z]?+[a-z0-9]*+[A-Z][A-Za-z0-9]*+|[A-Z][a-z]*+[0-9]++[a-z][a-z0-9]*+))"
@@ -34,7 +34,7 @@ _TERM = r'(-?)"([^"]*)"?|(\S+)'
 MAX_SEARCHABLE_CHARS = 64 * 1024
 """How much of one message is searchable."""
 
-_MIN_PREFIX_CHARS = 2  # letters; the index is made for it
+_MIN_PREFIX_CHARS = 2  # letters; the index is built for this length
 
 
 class TokenizedText(NamedTuple):
@@ -75,9 +75,9 @@ def _cut(word: str, found: TokenizedText) -> None:
 
 
 class QueryTerm(NamedTuple):
-    """One term of a query: words side by side, of which the last may continue if `is_prefix`.
+    """One term of a query: adjacent words, the last of which may continue if `is_prefix`.
 
-    A text also matches if it holds `name` as an identifier.
+    A text also matches if it contains `name` as an identifier.
     """
 
     words: list[str]
@@ -89,7 +89,7 @@ class QueryTerm(NamedTuple):
 def query_terms(query: str, *, prefix: bool) -> list[QueryTerm]:
     """Returns the terms of a query: quoted ones are phrases, `-term` excludes.
 
-    With `prefix`, unquoted words match as prefixes too. Empty if the query has no term that a text must hold.
+    With `prefix`, unquoted words match as prefixes too. Empty if the query has no term that a text must contain.
     """
     found: list[QueryTerm] = []
     for minus, phrase, bare in re.findall(_TERM, query):
@@ -168,9 +168,7 @@ def _expression(term: QueryTerm) -> str:
 
 
 def _fold(text: str) -> str:
-    """Returns the text without accents and variants of form. The meaning of a symbol becomes a word
-    of its own.
-    """
+    """Returns the text without accents and variants of form. The meaning of a symbol becomes a separate word."""
     apart = re.sub(_SIGN, lambda found: _apart(found[0]), text)
     return unicodedata.normalize(
         "NFC", re.sub(ACCENT, "", unicodedata.normalize("NFKD", apart))

@@ -1,5 +1,8 @@
-"""Sessions whose messages wait for a worker. A message and its entry here are written in one transaction; the entry goes
-with the release of the lease under which everything was answered, so no crash loses one."""
+"""Sessions whose messages wait for a worker.
+
+A message and its entry here are written in one transaction. The entry is deleted when the lease under which everything
+was answered is released, so no crash loses one.
+"""
 
 import msgspec
 
@@ -8,7 +11,7 @@ from hermes.store.ports import SqlDatabase
 from hermes.store.sql import SqlConnection
 
 OFFERED = "*work"
-"""What a watch is given instead of a session to be told of new entries."""
+"""The key that watches new entries, in place of a session."""
 
 OFFER = """
 INSERT INTO work (session, place, seq, offered) SELECT id, place, head, ? FROM sessions WHERE id = ?
@@ -50,7 +53,7 @@ class WorkQueue:
     def free(
         self, place: str, *, limit: int, min_age_s: float = 0.0
     ) -> list[OfferedSession]:
-        """Returns sessions of a place, and of no place, that nobody runs and that have waited so long; oldest first."""
+        """Returns idle sessions of a place, and of no place, that have waited at least `min_age_s`; oldest first."""
 
         def job(connection: SqlConnection) -> list[OfferedSession]:
             now = self._db.lease_time(connection, self._clock)
@@ -62,7 +65,7 @@ class WorkQueue:
         return self._db.read(job)
 
     def untaken(self, *, limit: int) -> list[OfferedSession]:
-        """Returns sessions of any place that nobody runs; those that have waited longest."""
+        """Returns the idle sessions of any place that have waited longest."""
 
         def job(connection: SqlConnection) -> list[OfferedSession]:
             now = self._db.lease_time(connection, self._clock)

@@ -39,7 +39,7 @@ exec "$here/chromium" "$@"
 
 
 def installed_chromium(environ: Mapping[str, str], *, root: bool | None = None) -> Path:
-    """The path of the program, installed on first use. Raises NotFetched if it can't be installed."""
+    """Returns the path of the program, which is installed on first use. Raises NotFetched if that fails."""
     why = ""
     if found := _on_path(environ):
         return found
@@ -82,7 +82,7 @@ def _from_debian(environ: Mapping[str, str]) -> Path:
         "chromium",
     ]
     with locked(cache_folder(environ) / "chromium"):
-        if found := _on_path(environ):  # another process installed it meanwhile
+        if found := _on_path(environ):  # another process has installed it
             return found
         _report("Installing Debian's chromium for tests ...")
         try:

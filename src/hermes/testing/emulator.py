@@ -34,7 +34,7 @@ class Emulator:
         self._covered: tuple[list[list[_Cell]], int, int, int] | None = None
         self._rest = ""
         self.replies: list[str] = []
-        """What a terminal would send back: where the cursor is, when the program asks."""
+        """What a terminal would send back: the cursor's position, when the program asks for it."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     @property
@@ -160,7 +160,7 @@ class Emulator:
             self._switch(alternate=on)
 
     def _switch(self, *, alternate: bool) -> None:
-        """Shows the empty alternate screen, or again what was there before."""
+        """Shows the empty alternate screen, or restores the previous one."""
         if alternate and self._covered is None:
             self._covered = self._rows, self._top, self._x, self._y
             self._rows, self._top, self._x, self._y = [list[_Cell]()], 0, 0, 0
@@ -169,7 +169,7 @@ class Emulator:
             self._covered = None
 
     def _move_rows(self, count: int) -> None:
-        """Inserts blank rows at the cursor, or deletes rows; those below move within the window."""
+        """Inserts blank rows at the cursor, or deletes rows; the rows below move within the window."""
         bottom = self._top + self._height
         self._rows += [[] for _ in range(bottom - len(self._rows))]
         below = self._rows[self._y : bottom]

@@ -19,7 +19,7 @@ class NotFetched(Exception):
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
-    """The folder for downloaded programs."""
+    """Returns the folder for downloaded programs."""
     return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hermes"
 
 
@@ -40,7 +40,7 @@ def locked(folder: Path) -> Iterator[None]:
 def fetched(
     name: str, fetch: Callable[[Path], None], environ: Mapping[str, str]
 ) -> Path:
-    """The folder of that name in the cache; `fetch` fills it the first time."""
+    """Returns the folder of that name in the cache; `fetch` fills it on first use."""
     folder = cache_folder(environ) / name
     with locked(folder):
         if not (folder / "complete").exists():
@@ -63,7 +63,7 @@ class Node(NamedTuple):
         soon = (
             "--fetch-retry-mintimeout=1000",
             "--fetch-retry-maxtimeout=5000",
-        )  # without a network, at an end
+        )  # fail soon without a network
         run(
             [
                 *self.npm,
@@ -80,7 +80,7 @@ class Node(NamedTuple):
 
 
 def find_node(environ: Mapping[str, str]) -> Node:
-    """The machine's own Node.js, or the one in a PyPI package."""
+    """Returns the machine's own Node.js, or the one in a PyPI package."""
     node, npm = (
         shutil.which(name, path=environ.get("PATH", "")) for name in ("node", "npm")
     )

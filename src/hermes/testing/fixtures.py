@@ -1,4 +1,4 @@
-"""What a test decides instead of the machine: the clock, ids, and the home folder."""
+"""What a test controls instead of the machine: the clock, ids, and the home folder."""
 
 import tempfile
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ class FakeClock:
         self._now = now
 
     def now(self) -> float:
-        """The time that the test has set."""
+        """Returns the time that the test has set."""
         return self._now
 
     def advance(self, seconds: float) -> None:
@@ -30,16 +30,16 @@ class FakeIds:
         self._turns = count(1)
 
     def session(self) -> str:
-        """The next session id."""
+        """Returns the next session id."""
         return f"session-{next(self._sessions)}"
 
     def turn(self) -> str:
-        """The next turn id."""
+        """Returns the next turn id."""
         return f"turn-{next(self._turns)}"
 
 
 @contextmanager
 def temporary_home() -> Iterator[Path]:
-    """An empty home folder, removed with everything in it at the end."""
+    """Creates an empty home folder, which is removed with all its contents at the end."""
     with tempfile.TemporaryDirectory(prefix="hermes-home-") as folder:
         yield Path(folder)

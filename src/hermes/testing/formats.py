@@ -13,14 +13,14 @@ Format: TypeAlias = Literal["chat", "responses", "anthropic"]
 def render(
     wire: Format, reply: ScriptedResponse, model: str, number: int
 ) -> list[bytes]:
-    """The events of one reply; together they are the response body."""
+    """Returns the events of one reply; together they are the response body."""
     return list(_RENDERERS[wire](reply, model, number))
 
 
 def render_whole(
     wire: Format, reply: ScriptedResponse, model: str, number: int
 ) -> bytes:
-    """The same reply as one JSON object, as a server without streaming sends it."""
+    """Returns the reply as one JSON object, as a server without streaming sends it."""
     if wire == "anthropic":
         return _json(_anthropic_whole(reply, model, number))
     if wire == "responses":
@@ -31,7 +31,7 @@ def render_whole(
 
 
 def error_body(wire: Format, status: int, message: str, code: str) -> bytes:
-    """The body of an error status."""
+    """Returns the body of an error status."""
     if wire == "anthropic":
         kinds = {
             400: "invalid_request_error",
@@ -66,7 +66,7 @@ def error_body(wire: Format, status: int, message: str, code: str) -> bytes:
 
 
 def error_frame(wire: Format, message: str) -> bytes:
-    """An error event inside a stream."""
+    """Returns an error event inside a stream."""
     if wire == "anthropic":
         return _named(
             {"type": "error", "error": {"type": "overloaded_error", "message": message}}
@@ -197,7 +197,7 @@ def _responses(reply: ScriptedResponse, model: str, number: int) -> Iterator[byt
 
 
 class _ResponsesWriter:
-    """One Responses stream; keeps the sequence number and the items."""
+    """Writes one Responses stream; tracks the sequence number and the items."""
 
     def __init__(self, reply: ScriptedResponse, model: str, number: int) -> None:
         self._reply = reply

@@ -47,7 +47,7 @@ class InstalledHermes:
         self._url = url
 
     def environ(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The environment of a run, without the caller's Hermes settings or keys."""
+        """Returns the environment of a run, without the caller's Hermes settings or keys."""
         kept = {
             name: os.environ[name]
             for name in ("PATH", "HOME", "LANG", "PYTHONPYCACHEPREFIX")
@@ -94,7 +94,7 @@ class InstalledHermes:
     def terminal(
         self, *arguments: str, size: tuple[int, int] = (80, 24), **environ: str
     ) -> "TerminalProcess":
-        """`hermes` at a terminal."""
+        """Returns a `hermes` process on a terminal."""
         argv = [str(executable()), *arguments]
         return TerminalProcess(
             argv, self.environ({"TERM": "xterm-256color", **environ}), self.work, size
@@ -157,12 +157,12 @@ class TerminalProcess:
 
     @property
     def raw(self) -> bytes:
-        """Every byte it wrote."""
+        """Every byte that the process wrote."""
         return self._written
 
     @property
     def screen(self) -> str:
-        """Everything it wrote, as text."""
+        """Everything that the process wrote, as text."""
         return _ESCAPES.sub(b"", self._written).decode("utf-8", "replace")
 
     @property
@@ -172,7 +172,7 @@ class TerminalProcess:
 
     @property
     def coloured(self) -> str:
-        """The same with the codes that colour it."""
+        """What a person sees now, with colour codes."""
         return self._emulator.coloured
 
     def resize(self, columns: int, rows: int) -> None:
@@ -194,7 +194,7 @@ class TerminalProcess:
         self._process.kill()
 
     async def changed(self) -> None:
-        """Waits until it has written more."""
+        """Waits until the process has written more."""
         self._changed.clear()
         await asyncio.wait_for(self._changed.wait(), _WAIT_TIMEOUT_S)
 
@@ -263,10 +263,10 @@ class TerminalProcess:
         self._changed.set()
 
 
-# Makes the pseudo-terminal the controlling one, so that Ctrl-C is a signal where the terminal makes it one.
+# Makes the pseudo-terminal the controlling one, so that Ctrl-C becomes a signal if the terminal sends one.
 _LEAD = "import fcntl,os,sys,termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 def executable() -> Path:
-    """The `hermes` of this environment."""
+    """Returns the path of this environment's `hermes`."""
     return Path(sys.executable).with_name("hermes")

@@ -57,7 +57,7 @@ class _RequestBody(msgspec.Struct):
 class ModelServer:
     """`requests` holds the received requests. With `repeat`, the last reply is repeated.
 
-    With `respond`, each reply follows from its request instead, so that a client may come back after a crash.
+    With `respond`, each reply is computed from its request instead, so that a client may reconnect after a crash.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ModelServer:
         self.requests: list[Recorded] = []
         self.disconnected = (
             asyncio.Event()
-        )  # a client went away while it was being answered
+        )  # a client disconnected while it was being answered
         self.hanging = asyncio.Event()  # a scripted silence began
         self.go_on = asyncio.Event()  # ends the pauses of scripted replies
         self.connections = 0
@@ -100,7 +100,7 @@ class ModelServer:
         return [request for request in self.requests if request.method == "POST"]
 
     async def start(self, port: int = 0) -> None:
-        """Listen."""
+        """Starts listening."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", port)
         self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
 
@@ -109,7 +109,7 @@ class ModelServer:
         if self._server is not None:
             self._server.close()
         await self._tasks.close()
-        for connection in self._open:  # whose task was cancelled before it began
+        for connection in self._open:  # whose task was cancelled before it started
             connection.close()
         if self._server is not None:
             await self._server.wait_closed()
@@ -164,7 +164,7 @@ class ModelServer:
                 file.write(msgspec.json.encode(line) + b"\n")
 
     async def _answer(self, request: Recorded, connection: "_Connection") -> bool:
-        """Whether the connection stays open."""
+        """Answers a request. Returns whether the connection stays open."""
         if request.method == "GET" and request.path.endswith("/models"):
             listing = {
                 "object": "list",
@@ -236,7 +236,7 @@ class ModelServer:
 
 
 def _whole(fault: ServerFault, kind: Format) -> tuple[int, bytes, Mapping[str, str]]:
-    """A fault that is not a stream."""
+    """Returns the response for a fault that is not a stream."""
     if fault.status:
         body = fault.body.encode() or error_body(
             kind, fault.status, fault.message, fault.code
@@ -273,7 +273,7 @@ class _Connection:
         self._owner = server
 
     async def read_request(self) -> Recorded | None:
-        """The next request; None if the client has closed the connection."""
+        """Returns the next request; None if the client has closed the connection."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
         except asyncio.IncompleteReadError as error:

@@ -11,7 +11,7 @@ class ServedCall(msgspec.Struct, frozen=True):
     name: str
     arguments: str = "{}"
     id: str = ""
-    namespace: str = ""  # of the Responses format alone
+    namespace: str = ""  # only in the Responses format
 
 
 class ServerFault(
@@ -26,9 +26,7 @@ class ServerFault(
     hang: Literal["", "head", "body", "middle"] = (
         ""  # silence before the head, after it, or after half of the body
     )
-    cut_after: int | None = (
-        None  # bytes of the body, after which the connection breaks off
-    )
+    cut_after: int | None = None  # bytes of the body after which the connection breaks
     malformed: bool = False  # half of the events, then one that is not JSON
     error_frame: bool = False  # half of the events, then the format's own error
     html: bool = False  # a page instead of a stream, with status 200
@@ -56,7 +54,7 @@ class ScriptedResponse(
     delay: float = 0.0  # seconds between events
     pauses: bool = False  # after half of the events, until the server's `go_on` is set
     delivery: Literal["stream", "plain", "gzip", "deflate", "json"] = "stream"
-    """As a stream, a stream called text/plain or compressed, or all at once as one JSON object."""
+    """As a stream, a stream labelled text/plain or compressed, or as one JSON object."""
     fault: ServerFault | None = None
 
 
@@ -66,7 +64,7 @@ def pieces(text: str, size: int) -> list[str]:
 
 
 def parse_script(text: bytes) -> list[ScriptedResponse]:
-    """A script file: a JSON list of replies, each an object or just its text."""
+    """Parses a script file: a JSON list of replies, each an object or just its text."""
     replies = msgspec.json.decode(text, type=list[ScriptedResponse | str])
     return [
         ScriptedResponse(text=reply) if isinstance(reply, str) else reply

@@ -145,7 +145,12 @@ class Catalogue:
             if key.plural
             else self.sentence(key.context, key.text)
         )
-        return _FORMAT.sub(r"{\1}", found).format_map(values)
+        known = {"count": f"{count:,}", **values}  # "one" may stand for the number
+        try:
+            return _FORMAT.sub(r"{\1}", found).format_map(known)
+        except (LookupError, ValueError, AttributeError):  # a mistake in one's own text
+            english = key.plural if key.plural and count != 1 else key.text
+            return _FORMAT.sub(r"{\1}", english).format_map(known)
 
     def _own_forms(self, context: str, text: str) -> tuple[str, ...]:
         """The person's own text, for this module or for all of them. Approvals always have Hermes' own."""

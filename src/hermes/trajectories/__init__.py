@@ -1,1 +1,1 @@
-"""Sessions as training data: trajectories in the formats that other tools read, filters, compression, statistics."""
+"""Sessions as training data: trajectories in the formats of other tools, filters, compression, statistics."""

@@ -20,7 +20,7 @@ SCHEMA_VERSION = "ATIF-v1.5"  # the first with `tool_definitions`
 
 
 def atif(trajectory: Trajectory) -> dict[str, Any]:
-    """The trajectory as an ATIF document."""
+    """Returns the trajectory as an ATIF document."""
     steps = [{"step_id": number, **one} for number, one in enumerate(_steps(trajectory), 1)]  # fmt: skip
     agent: dict[str, Any] = {"name": "hermes", "version": __version__}
     if trajectory.model:

@@ -1,4 +1,4 @@
-"""Shortens a trajectory to a number of tokens. No model is asked, so it costs nothing and gives the same text each time.
+"""Shortens a trajectory to a number of tokens. Uses no model, so it costs nothing and is deterministic.
 
 The beginning (the task, the first reply and its results) and the last messages stay. Long results in between are cut
 first; if that is not enough, whole replies with their results become one note that says what was left out.
@@ -13,13 +13,13 @@ from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.text.plurals import count
 from hermes.trajectories.trajectory import TimedMessage, Trajectory
 
-LAST_MESSAGES = 4  # stay as they are
-_SHORT_RESULT_CHARS = 400  # of a result that was cut
-_NOTE_TOKENS = 120  # that the note may need
+LAST_MESSAGES = 4  # messages that stay unchanged
+_SHORT_RESULT_CHARS = 400  # of a truncated result
+_NOTE_TOKENS = 120  # reserved for the note
 
 
 def compressed(trajectory: Trajectory, max_tokens: int) -> Trajectory | None:
-    """The trajectory in at most so many tokens, by our estimate; None if what must stay is longer than that."""
+    """Returns the trajectory in at most this many estimated tokens; None if the fixed part alone is longer."""
     if trajectory.tokens <= max_tokens:
         return trajectory
     messages = trajectory.messages
@@ -34,7 +34,7 @@ def compressed(trajectory: Trajectory, max_tokens: int) -> Trajectory | None:
 
 
 def _head(messages: tuple[TimedMessage, ...]) -> int:
-    """Where the middle begins: behind the first reply and its results."""
+    """Returns where the middle begins: after the first reply and its results."""
     for place, one in enumerate(messages):
         if isinstance(one.message, AssistantMessage):
             place += 1  # noqa: PLW2901 - goes on from here
@@ -45,7 +45,7 @@ def _head(messages: tuple[TimedMessage, ...]) -> int:
 
 
 def _tail(messages: tuple[TimedMessage, ...]) -> int:
-    """Where the middle ends: before the last messages. A result stays with its call."""
+    """Returns where the middle ends: before the last messages. A result stays with its call."""
     place = max(0, len(messages) - LAST_MESSAGES)
     while place > 0 and _is_result(messages[place]):
         place -= 1
@@ -68,7 +68,7 @@ def _cut(one: TimedMessage) -> TimedMessage:
 def _without_middle(
     trajectory: Trajectory, first: int, last: int, max_tokens: int
 ) -> Trajectory | None:
-    """Leaves out as few messages of the middle as needed, from its beginning."""
+    """Drops as few messages of the middle as needed, from its beginning."""
     messages = trajectory.messages
     excess, place = trajectory.tokens + _NOTE_TOKENS - max_tokens, first
     while place < last and (excess > 0 or _is_result(messages[place])):
@@ -85,7 +85,7 @@ def _without_middle(
 
 
 def _note(left_out: tuple[TimedMessage, ...]) -> str:
-    """What the messages did, for a reader who doesn't see them."""
+    """Describes the dropped messages for a reader who doesn't see them."""
     names = Counter(
         call.name
         for one in left_out

@@ -1,4 +1,4 @@
-"""The formats of an export by name, and which trajectories an export takes."""
+"""The formats of an export by name, and which trajectories an export includes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ class ExportChoice(msgspec.Struct, frozen=True, kw_only=True):
     with_reasoning: bool = False
     min_score: float | None = None
     max_tokens: int = 0
-    """0 for any length."""
+    """The maximum length in tokens; 0 for any length."""
 
     def selected(self, trajectory: Trajectory) -> Trajectory | str:
-        """The trajectory as it is exported, or why it is not."""
+        """Returns the trajectory in its exported form, or why it is left out."""
         if self.finished and not trajectory.is_finished:
             return "not finished"
         if self.with_reasoning and not trajectory.has_reasoning:
@@ -39,7 +39,7 @@ class ExportChoice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encoded(trajectory: Trajectory, form: TrajectoryFormat) -> str:
-    """The trajectory as one line of JSON."""
+    """Returns the trajectory as one line of JSON."""
     document: dict[str, Any]
     if form == "sharegpt":
         from hermes.trajectories.sharegpt import sharegpt
@@ -57,7 +57,7 @@ def encoded(trajectory: Trajectory, form: TrajectoryFormat) -> str:
 
 
 class BatchExport:
-    """Encodes trajectories, and counts those that were left out, by the reason."""
+    """Encodes trajectories, and counts those that were left out, by reason."""
 
     def __init__(self, choice: ExportChoice, form: TrajectoryFormat) -> None:
         self._choice = choice
@@ -66,7 +66,7 @@ class BatchExport:
         self.left_out: Counter[str] = Counter()
 
     def lines(self, found: Iterator[Trajectory]) -> Iterator[str]:
-        """The lines of the export."""
+        """Yields the lines of the export."""
         for one in found:
             taken = self._choice.selected(one)
             if isinstance(taken, str):

@@ -1,4 +1,4 @@
-"""OpenAI's chat format: `messages` and `tools`, as fine-tuning files and Hermes Agent's session files have them."""
+"""OpenAI's chat format: `messages` and `tools`, as in fine-tuning files and Hermes Agent's session files."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from hermes.trajectories.trajectory import Trajectory, iso_time
 
 
 def openai_messages(trajectory: Trajectory) -> dict[str, Any]:
-    """The trajectory as a line of a fine-tuning file, with what tells it from the others in `metadata`."""
+    """Returns the trajectory as a line of a fine-tuning file. `metadata` identifies it among the others."""
     metadata: dict[str, Any] = {
         "session_id": trajectory.session,
         "model": trajectory.model,
@@ -25,7 +25,7 @@ def openai_messages(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def session_file(trajectory: Trajectory) -> dict[str, Any]:
-    """The trajectory as a session file of Hermes Agent (`sessions/session_<id>.json`)."""
+    """Returns the trajectory as a session file of Hermes Agent (`sessions/session_<id>.json`)."""
     messages = list(map(_message, _messages(trajectory)))
     return {
         "session_id": trajectory.session,
@@ -42,7 +42,7 @@ def session_file(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def function_tool(tool: ToolSpec) -> dict[str, Any]:
-    """A tool in OpenAI's form."""
+    """Returns a tool in OpenAI's format."""
     function = {
         "name": tool.name,
         "description": tool.description,

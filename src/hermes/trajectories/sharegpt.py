@@ -1,7 +1,7 @@
 """ShareGPT: one conversation per line, in the shape of Hermes Agent's trajectory files.
 
 Reasoning is in `<think>`, calls in `<tool_call>`, results in `<tool_response>`, and the system turn lists the tools in
-`<tools>`. Each reply begins with `<think>`, also without reasoning, so that all of them have the same shape.
+`<tools>`. Each reply begins with `<think>`, even without reasoning, so that all have the same shape.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _FORMAT = (
 
 
 def sharegpt(trajectory: Trajectory) -> dict[str, Any]:
-    """The trajectory as a line of a ShareGPT file."""
+    """Returns the trajectory as a line of a ShareGPT file."""
     document: dict[str, Any] = {
         "conversations": [_system(trajectory), *_turns(trajectory)],
         "timestamp": iso_time(trajectory.ended),
@@ -54,7 +54,7 @@ def _system(trajectory: Trajectory) -> dict[str, str]:
 
 
 def _turns(trajectory: Trajectory) -> Iterator[dict[str, str]]:
-    """The turns. All results of one reply are one turn."""
+    """Yields the turns. All results of one reply form one turn."""
     results: list[ToolFinished] = []
     for one in trajectory.messages:
         message = one.message

@@ -1,4 +1,4 @@
-"""What trajectories have in common: how they ended, which tools were called and failed, how much they thought and cost."""
+"""Statistics over trajectories: how they ended, which tools were called and failed, reasoning and cost."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ class TrajectoryStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def statistics_of(trajectories: Iterable[Trajectory]) -> TrajectoryStatistics:
-    """Counts. Reads each trajectory once, so they may come from a generator."""
+    """Returns the sums. Reads each trajectory once, so they may come from a generator."""
     endings, calls, failures = Counter[str](), Counter[str](), Counter[str]()
     number = replies = thoughtful = tokens_in = tokens_out = unpriced = 0
     cost, scores = 0.0, list[float]()

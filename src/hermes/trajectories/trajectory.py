@@ -1,6 +1,6 @@
-"""`Trajectory`: a session as one conversation, whole and in order, with how it ended and what it cost.
+"""`Trajectory`: a session as one complete conversation, in order, with how it ended and what it cost.
 
-Everything that was said is in it, also what a compaction has summarized since; what was undone is not.
+It includes messages that a compaction has summarized since, but not undone ones.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ from hermes.schema.messages import (
 from hermes.schema.tool_spec import ToolSpec
 
 _SHORTENING = (SessionCompacted, SessionTrimmed)
-"""What changes only the model's view of a conversation."""
+"""Events that change only the model's view of a conversation."""
 
 
 class LoggedEvent(Protocol):
@@ -65,10 +65,10 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
     messages: tuple[TimedMessage, ...] = ()
     ending: str = ""
-    """How the last turn ended, such as `done`; empty if it has not."""
+    """How the last turn ended, such as `done`; empty if it has not ended."""
     score: float | None = None
     label: dict[str, str | int] = {}
-    """What tells this one from the others of an export: the batch and the row."""
+    """What identifies this trajectory in an export: the batch and the row."""
 
     @property
     def is_finished(self) -> bool:
@@ -77,14 +77,14 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def replies(self) -> Iterator[AssistantMessage]:
-        """What the model wrote."""
+        """The messages of the model."""
         for one in self.messages:
             if isinstance(one.message, AssistantMessage):
                 yield one.message
 
     @property
     def results(self) -> Iterator[ToolFinished]:
-        """What tools returned."""
+        """The results of tools."""
         for one in self.messages:
             if isinstance(one.message, ToolFinished):
                 yield one.message
@@ -101,7 +101,7 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def usage(self) -> Usage:
-        """The sum over all replies. Its cost is None if one of them has no known price."""
+        """The sum over all replies. The cost is None if the price of one of them is unknown."""
         total = Usage(cost_usd=0.0)
         for one in self.replies:
             if one.usage is not None:
@@ -110,20 +110,20 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tokens(self) -> int:
-        """About how long it is, in tokens."""
+        """The estimated length in tokens."""
         said = sum(message_tokens(one.message) for one in self.messages)
         return said + self.fixed_tokens
 
     @property
     def fixed_tokens(self) -> int:
-        """About how long the system prompt and the descriptions of the tools are."""
+        """The estimated length of the system prompt and the tool descriptions, in tokens."""
         from hermes.core.budget import estimate_tokens
 
         return sum(map(estimate_tokens, self.system)) + tool_tokens(self.tools)
 
 
 def is_answer(message: Message) -> bool:
-    """Whether a message ends a turn: a whole reply that calls nothing."""
+    """Returns whether a message ends a turn: a complete reply without calls."""
     if not isinstance(message, AssistantMessage) or message.tool_calls:
         return False
     return message.finish == "stop" and bool(message.text.strip())
@@ -170,7 +170,7 @@ def read_trajectory(rows: Iterable[LoggedEvent]) -> Trajectory:
 
 
 def _ending(history: ConversationHistory, last: str) -> str:
-    """Returns how the session ended; `last` is how its last whole turn did."""
+    """Returns how the session ended; `last` is how its last complete turn ended."""
     ending = "" if history.open_turn else last
     is_answered = bool(history.messages) and is_answer(history.messages[-1])
     if ending in ("", "crashed") and is_answered:
@@ -179,7 +179,7 @@ def _ending(history: ConversationHistory, last: str) -> str:
 
 
 def parsed_arguments(call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call; `{"_raw": text}` if they are not a JSON object."""
+    """Returns the arguments of a call; `{"_raw": text}` if they are not a JSON object."""
     try:
         found = msgspec.json.decode(call.arguments or "{}")
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -188,7 +188,7 @@ def parsed_arguments(call: ToolCall) -> dict[str, Any]:
 
 
 def parsed_result(text: str) -> Any:
-    """The result of a call: an object or a list if it is one in JSON, else the text."""
+    """Returns the result of a call: a parsed JSON object or list, otherwise the text."""
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:
@@ -198,6 +198,6 @@ def parsed_result(text: str) -> Any:
 
 
 def iso_time(ts: float) -> str:
-    """A time in UTC as ISO 8601, such as `2026-11-17T07:00:00.250Z`."""
+    """Formats a time in UTC as ISO 8601, such as `2026-11-17T07:00:00.250Z`."""
     moment = datetime.fromtimestamp(ts, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

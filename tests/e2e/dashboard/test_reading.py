@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -391,11 +392,12 @@ async def test_what_a_turn_did_and_wrote_is_in_sight(
 async def test_the_files_of_a_whole_session_are_a_view(
     page: Page, dashboard: Board
 ) -> None:
-    dashboard.says(write("site/index.html", "<h1>Shop</h1>\n"), "Made.")
+    folder = f"files-{uuid.uuid4().hex[:6]}"  # files that are there already are not asked about
+    dashboard.says(write(f"{folder}/index.html", "<h1>Shop</h1>\n"), "Made.")
     await say(page, "build it")
     await page.get_by_role("button", name="Allow once").click()
     await rests(page, 1)
-    dashboard.says(write("notes.md", "# Notes\n"), "Noted.")
+    dashboard.says(write(f"{folder}/notes.md", "# Notes\n"), "Noted.")
     await say(page, "take notes")
     await page.get_by_role("button", name="Allow once").click()
     await rests(page, 2)
@@ -410,7 +412,9 @@ async def test_the_files_of_a_whole_session_are_a_view(
     await expect(view.locator(".diff")).to_contain_text("<h1>Shop</h1>")
     assert await found_by_axe(page) == []
     await view.get_by_role("button", name="Open index.html").click()
-    await expect(page.get_by_role("dialog", name="site/index.html")).to_be_visible()
+    await expect(
+        page.get_by_role("dialog", name=f"{folder}/index.html")
+    ).to_be_visible()
 
 
 async def test_of_a_long_reply_only_what_is_near_is_drawn(

@@ -22,6 +22,8 @@ from hermes.app.boards.listing import card_details, list_board
 from hermes.app.boards.queue_state import DISPATCHER_ROLE
 from hermes.app.boards.workspaces import scratch_root
 from hermes.errors import StoreFull
+from hermes.schema.events import SessionCreated
+from hermes.schema.messages import UserMessage
 from hermes.settings.boards import BoardSettings
 from hermes.store.boards import BoardStore
 from hermes.store.role_leases import RoleLeases
@@ -50,6 +52,43 @@ async def test_a_card_runs_as_a_session_and_its_children_follow(tmp_path: Path) 
         assert topics.count("kanban.run.ended") == 2
         numbers = [event["id"] for event in b.told if event["id"]]
         assert numbers == sorted(set(numbers))
+
+
+async def test_news_for_a_session_is_left_to_the_process_that_is_telling_sessions(
+    tmp_path: Path,
+) -> None:
+    async with board_bench(tmp_path, COMPLETE, BYE) as b:
+        made = b.app.begin(SessionCreated(surface="cli")).session
+        b.card("told", notify=(f"session:{made}",))
+
+        def heard() -> list[str]:
+            rows = b.app.store.log.events(made)
+            return [one.event.text for one in rows if isinstance(one.event, UserMessage)]  # fmt: skip
+
+        role = b.app.store.roles.take("card-news")
+        assert role is not None
+        await b.work()
+        assert heard() == []
+        b.app.store.roles.release(role)
+        b.dispatcher.notices.begin()
+        await b.dispatcher.notices.join()
+        assert len(heard()) == 1
+        b.dispatcher.notices.begin()
+        await b.dispatcher.notices.join()
+        assert len(heard()) == 1
+
+
+async def test_a_dispatcher_that_drains_finishes_its_cards_and_starts_no_more(
+    tmp_path: Path,
+) -> None:
+    async with board_bench(tmp_path, respond=close_once) as b:
+        first = b.card("first")
+        await b.dispatcher.step()
+        assert b.dispatcher.running == 1
+        b.dispatcher.drain()
+        second = b.card("second")
+        await b.work()
+        assert (b.now(first).status, b.now(second).status) == ("done", "ready")
 
 
 async def test_a_worker_that_never_closes_its_card_is_reminded_twice_and_counted(

@@ -57,6 +57,26 @@ async def test_a_card_runs_on_the_machine_that_has_its_folder(
         assert len(b.server.posts) == len(a.server.posts)  # one card each
 
 
+async def test_a_card_from_before_machines_had_names_waits_for_one_with_its_folder(
+    tmp_path: Path, postgres: LocalPostgres
+) -> None:
+    url, folder = postgres.new_url(), tmp_path / "project"
+    async with board_bench(
+        tmp_path / "a", respond=complete, sections=machine(url, "a", folder)
+    ) as a:
+        folder.mkdir()
+        old = a.card("old", workspace=f"dir:{folder}")
+        assert old.place == ""
+        folder.rmdir()
+        await a.work()
+        assert a.now(old).status == "ready"
+        why = a.boards.state().why(a.now(old))
+        assert why == f"waits for a machine that has {folder}"
+        folder.mkdir()
+        await a.work()
+        assert a.now(old).status == "done"
+
+
 async def test_a_boards_folder_and_a_new_folder_decide_too(
     tmp_path: Path, postgres: LocalPostgres
 ) -> None:

@@ -374,7 +374,7 @@ async def test_sessions_that_are_used_up_are_waited_for(tmp_path: Path) -> None:
     async with DiscordServer() as server, ModelServer() as model:
         server.starts = 0
         async with opened(tmp_path, model, server, connects=False) as harness:
-            await until(lambda: "asks to wait 60 seconds" in harness.status.error)
+            await until(lambda: "asks to wait 60 s" in harness.status.error)
         assert not server.identified
 
 

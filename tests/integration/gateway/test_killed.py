@@ -150,4 +150,4 @@ async def test_how_a_review_ended_is_sent_after_a_kill(
                 found = await telegram.sees("a.py:3: high: it divides by zero")
                 assert "/review fix" in found.text
             else:
-                found = await telegram.sees("Review crashed")
+                found = await telegram.sees("Review: crashed")

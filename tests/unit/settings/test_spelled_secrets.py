@@ -196,3 +196,16 @@ def test_a_secret_that_is_spelled_out_is_masked(text: str, secret: str) -> None:
 def test_a_sentence_about_secrets_stays_readable(text: str) -> None:
     assert mask(text) == text
     assert mask(f"before\n{text}\nafter") == f"before\n{text}\nafter"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DB_PASSWORD==Zx9Qw3Er7Ty1",
+        "API_TOKEN==Zx9Qw3Er7Ty1",
+        "export SECRET=:Zx9Qw3Er7Ty1",
+        "password: hunter2x9\napi_token::Zx9Qw3Er7Ty1",
+    ],
+)
+def test_a_value_that_begins_with_the_separator_is_masked(text: str) -> None:
+    assert "Zx9Qw3Er7Ty1" not in mask(text)

@@ -1,1 +1,1 @@
-"""Boards: cards that people and agents make, and that run as sessions of their own."""
+"""Boards: cards that people and agents create, and that run as separate sessions."""

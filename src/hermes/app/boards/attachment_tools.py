@@ -1,4 +1,4 @@
-"""The tools of a worker for the files of cards: attach one, fetch one from the web, list them."""
+"""A worker's tools for the files of cards: attach one, fetch one from the web, list them."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ _NOT_ATTACHED = "Nothing was attached."
 
 
 class AttachmentTools(CardToolset):
-    """The files of cards. What is fetched from the web follows the rules of `web_fetch`."""
+    """The files of cards. Fetching from the web follows the rules of `web_fetch`."""
 
     def __init__(self, app: App, run: CardRun, secrets: Secrets) -> None:
         super().__init__(app, run)
@@ -41,7 +41,7 @@ class AttachmentTools(CardToolset):
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """All of them."""
+        """All tools of this set."""
         return self.kanban_attach, self.kanban_attach_url, self.kanban_attachments
 
     @tool("kanban_attach", effect="read")

@@ -1,4 +1,4 @@
-"""`Boards`: what people and workers do with boards and cards. Every change is written first, then published."""
+"""`Boards`: the operations of people and workers on boards and cards. Every change is written first, then published."""
 
 import re
 import secrets
@@ -55,7 +55,7 @@ _NOTHING = t.later("Nothing was changed.")
 
 
 class CardDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """A card that is to be made."""
+    """A card to create."""
 
     title: str
     body: str = ""
@@ -77,9 +77,9 @@ class CardDraft(msgspec.Struct, frozen=True, kw_only=True):
     parents: tuple[str, ...] = ()
     triage: bool = False
     held: bool = False
-    """Whether it stays in `todo` until somebody promotes it."""
+    """Whether it stays in `todo` until a person promotes it."""
     blocked: str = ""
-    """Why it is blocked from the start, if it is; that counts as no block of its workers."""
+    """Why it is blocked from the start, if it is; this does not count as a block by its workers."""
     key: str = ""
     depth: int = 0
     family: str = ""
@@ -103,18 +103,18 @@ class Boards:
 
     @property
     def limits(self) -> RunLimits:
-        """What the settings say about bad endings."""
+        """The settings for failed runs."""
         settings = self._app.settings.boards
         return RunLimits(settings.retries, settings.cooldown)
 
     def change(self, job: Callable[[BoardTransaction], T]) -> T:
-        """Runs a change and publishes what it wrote into the history."""
+        """Runs a change and publishes the rows that it wrote to the history."""
         result, entries = self.store.change(job)
         self.publish(entries)
         return result
 
     def read(self, job: Callable[[BoardReader], T]) -> T:
-        """Reads one state of the boards."""
+        """Reads from one consistent state of the boards."""
         return self.store.read(job)
 
     def publish(self, entries: Sequence[BoardHistoryEntry]) -> None:
@@ -125,7 +125,7 @@ class Boards:
             self._app.bus.publish(entry.topic, payload | {"id": entry.id})
 
     def state(self) -> QueueState:
-        """What decides about starts now."""
+        """Returns the state that decides which cards may start now."""
         held = self._app.store.roles.held(DISPATCHER_ROLE)
         owner = shown(held[0].owner) if held else ""
         places = None
@@ -137,7 +137,7 @@ class Boards:
         )
 
     def place_of(self, workspace: str) -> str:
-        """The machine that has the folder of a workspace which is named in this process."""
+        """Returns the machine that has the folder of a workspace named in this process."""
         return place_of(self._app, workspace.partition(":")[2])
 
     # Boards
@@ -147,7 +147,7 @@ class Boards:
         return self._app.home.root / "boards" / "current"
 
     def current(self) -> str:
-        """The board that commands mean which name none."""
+        """Returns the board for commands that name none."""
         try:
             return self._current_file.read_text().strip() or DEFAULT_BOARD
         except OSError:
@@ -161,7 +161,7 @@ class Boards:
         return board
 
     def board(self, slug: str = "") -> Board:
-        """The board of that name, or the current one. The default board is saved with its first card."""
+        """Returns the board of that name, or the current one. The default board is saved with its first card."""
         wanted = slug or self.current()
         found = self.read(lambda reader: reader.board(wanted))
         if found is not None and not found.removed:
@@ -176,7 +176,7 @@ class Boards:
         )
 
     def ensure_default(self) -> Board:
-        """Saves the default board, unless it is there."""
+        """Saves the default board if it does not exist."""
         return self.change(lambda tx: _saved(tx, DEFAULT_BOARD))
 
     def create_board(  # noqa: PLR0913 - the fields of a board
@@ -190,7 +190,7 @@ class Boards:
         max_running: int = 0,
         by: str = "user",
     ) -> Board:
-        """Makes a board. Its short name is made of its name."""
+        """Creates a board. Its short name is derived from its name."""
         slug = slug or re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:64]
         if not _SLUG.fullmatch(slug):
             raise UsageError(
@@ -249,7 +249,7 @@ class Boards:
         return self.change(write)
 
     def remove_board(self, slug: str, *, by: str = "user") -> tuple[Board, int]:
-        """Removes a board from sight. Its running cards are stopped, and its history stays. Returns how many were stopped."""
+        """Hides a board. Stops its running cards and keeps its history. Returns how many cards were stopped."""
         board = self.board(slug)
 
         def write(tx: BoardTransaction) -> tuple[Board, int]:
@@ -273,7 +273,7 @@ class Boards:
     # Cards
 
     def find(self, name: str) -> Card:
-        """The card with that id, or the start of one."""
+        """Returns the card with that id or start of an id."""
         wanted = name.strip().removeprefix("#")
         found = self.read(lambda reader: reader.card(wanted))
         if found is not None:
@@ -299,13 +299,13 @@ class Boards:
         )
 
     def create(self, board: str, draft: CardDraft) -> Card:
-        """Makes a card. One with the key of an earlier card returns that card."""
+        """Creates a card. If an earlier card has the same key, returns that one."""
         check_draft(draft)
         found = self.board(board)
         return self.change(lambda tx: self.create_in(tx, found.slug, draft))
 
     def create_in(self, tx: BoardTransaction, board: str, draft: CardDraft) -> Card:
-        """The same inside a transaction."""
+        """Does the same as `create`, inside a transaction."""
         if board == DEFAULT_BOARD:
             _saved(tx, board)
         if draft.key and (known := tx.card_by_key(board, draft.key)) is not None:
@@ -360,13 +360,13 @@ class Boards:
                 ),
             )
         if fields.get("budget"):
-            fields["family"] = ""  # what it used so far still counts for its family
+            fields["family"] = ""  # its usage so far still counts for its family
         if "workspace" in fields:
             fields |= {"place": self.place_of(fields["workspace"]), "awaited": ""}
         return self._on(found, lambda tx, card: rules.edit(tx, card, fields, by=by))
 
     def move(self, name: str, status: CardStatus, *, by: str = "user", reason: str = "") -> Card:  # fmt: skip
-        """Gives a card another status, as a person may. A running card is stopped first."""
+        """Changes the status of a card, for a person. A running card is stopped first."""
         found = self.find(name)
         if status == "running":
             raise Refused(
@@ -405,7 +405,7 @@ class Boards:
         return rules.move(tx, card, status, by=by, reason=reason, tells=False, **fields)
 
     def promote(self, name: str, *, by: str = "user") -> Card:
-        """Moves a card on towards running: from triage or todo to ready, or to todo while its parents are open."""
+        """Moves a card towards running: from triage or todo to ready, or to todo while its parents are open."""
         found = self.find(name)
 
         def write(tx: BoardTransaction, card: Card) -> Card:
@@ -422,7 +422,7 @@ class Boards:
         return self._on(found, write)
 
     def link(self, parent: str, child: str, *, by: str = "user") -> tuple[Card, Card]:
-        """Makes a card wait for another."""
+        """Makes a card wait for another one."""
         first, second = self.find(parent), self.find(child)
 
         def write(tx: BoardTransaction) -> tuple[Card, Card]:
@@ -503,7 +503,7 @@ class Boards:
         return self.change(write)
 
     def complete(self, name: str, summary: str = "", *, by: str = "user") -> Card:
-        """Marks a card as done, as a person may. A running card is stopped first."""
+        """Marks a card as done, for a person. A running card is stopped first."""
         found = self.find(name)
 
         def write(tx: BoardTransaction, card: Card) -> Card:
@@ -519,7 +519,7 @@ class Boards:
     def _complete(
         self, tx: BoardTransaction, card: Card, summary: str, by: str
     ) -> Card:
-        """A card that nobody claimed gets a run without length, so that what was handed over is with the others."""
+        """Completes a card. If nobody claimed it, adds a run of zero length that holds the result, as other runs do."""
         if card.status == "done":
             return card
         number = next((run.number for run in tx.runs(card.id, 1)), 0) + 1
@@ -550,7 +550,7 @@ class Boards:
         return self._on(self.find(name), write)
 
     def unblock(self, name: str, *, by: str = "user") -> Card:
-        """Lets a blocked card go on."""
+        """Lets a blocked card continue."""
         return self._on(
             self.find(name), lambda tx, card: rules.unblock(tx, card, by=by)
         )
@@ -567,7 +567,7 @@ class Boards:
         return self._on(self.find(name), write)
 
     def request_changes(self, name: str, reason: str, *, by: str = "user") -> Card:
-        """Sends a card in review back to work; the worker reads why."""
+        """Sends a card in review back to work; the worker reads the reason."""
 
         def write(tx: BoardTransaction, card: Card) -> Card:
             if card.status not in ("review", "done"):
@@ -584,7 +584,7 @@ class Boards:
         return self._on(self.find(name), write)
 
     def archive(self, name: str, *, by: str = "user") -> Card:
-        """Puts a card away. Cards that wait for it no longer do."""
+        """Archives a card. Cards that wait for it no longer do."""
         return self.move(name, "archived", by=by, reason=t.logged("archived"))
 
     def stop(self, name: str, reason: str = "", *, by: str = "user") -> Card:
@@ -604,7 +604,7 @@ class Boards:
     def _stop(
         self, tx: BoardTransaction, card: Card, reason: str, after: CardStatus
     ) -> Card:
-        """Asks whoever runs a card to stop. If that process is gone, the run ends here."""
+        """Asks the process that runs a card to stop. If that process is gone, the run ends here."""
         run = tx.run(card.run)
         card = tx.put(msgspec.structs.replace(card, after_stop=after))
         if run is None:
@@ -628,14 +628,14 @@ _SAME_FIELDS = (
 
 
 def _draft_of(card: Card, fields: dict[str, Any]) -> CardDraft:
-    """A card with changes as a draft, to be checked."""
+    """Returns a card with changes as a draft, to be checked."""
     names = ("title", "body", "assignee", *_SAME_FIELDS)
     known = {name: getattr(card, name) for name in names} | fields
     return CardDraft(**{name: known[name] for name in names})
 
 
 def _saved(tx: BoardTransaction, slug: str) -> Board:
-    """The default board, which is saved when it is first needed."""
+    """Returns the default board, which is saved when it is first needed."""
     found = tx.board(slug)
     if found is not None and not found.removed:
         return found
@@ -667,7 +667,7 @@ def _require_idle(card: Card) -> None:
 
 
 def safe_file_name(name: str) -> str:
-    """The last part of a path, without what a file name can't have."""
+    """Returns the last part of a path, without characters that a file name can't have."""
     last = re.split(r"[/\\]", name.strip())[-1]
     clean = re.sub(r"[\x00-\x1f\x7f]", "", last).strip(". ")
     if not clean:
@@ -678,7 +678,7 @@ def safe_file_name(name: str) -> str:
 
 
 def check_workspace(workspace: str) -> None:
-    """Raises UsageError for a workspace that can't be one."""
+    """Raises UsageError for an invalid workspace."""
     kind, colon, path = workspace.partition(":")
     fine = workspace in ("", "scratch") or (
         bool(colon) and f"{kind}:" in _WORKSPACES and path.startswith("/")

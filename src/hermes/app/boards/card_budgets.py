@@ -1,7 +1,7 @@
-"""What cards may use. A card's budget covers all its runs, and those of the cards that its workers made: its family.
+"""The budgets of cards. A card's budget covers all its runs, and those of cards that its workers created: its family.
 
-A running card is capped by the budget of its family and by that of its board for today. Both are compared with what all
-sessions of the family or the board have used, in whichever process they ran, before each call of a model.
+A running card is capped by the budget of its family and by today's budget of its board. Before each model call, both
+are compared with what all sessions of the family or the board have used, in any process.
 """
 
 import msgspec
@@ -21,7 +21,7 @@ class CardBudget(msgspec.Struct, frozen=True):
     """The budget of a family of cards."""
 
     holder: Card
-    """The card whose budget it is."""
+    """The card that has the budget."""
     amount: str
     used: float
 
@@ -35,7 +35,7 @@ class CardBudget(msgspec.Struct, frozen=True):
 
 
 def budget_of(reader: BoardReader, card: Card, default: str) -> CardBudget | None:
-    """The budget that counts for a card: that of its family, or `default`. None if there is no limit."""
+    """Returns the budget that applies to a card: its family's, or `default`. None if there is no limit."""
     holder = holder_of(reader, card)
     amount = holder.budget or default
     if not amount:
@@ -44,13 +44,13 @@ def budget_of(reader: BoardReader, card: Card, default: str) -> CardBudget | Non
 
 
 def holder_of(reader: BoardReader, card: Card) -> Card:
-    """The card whose budget counts for a card: its own, or the one whose workers made it."""
+    """Returns the card whose budget applies: the card itself, or the first card of its family."""
     first = reader.card(card.family) if card.family else None
     return first or card
 
 
 def card_caps(reader: BoardReader, session: str, default: str) -> list[Cap]:
-    """The caps of a session that works on a card; none for other sessions."""
+    """Returns the caps of a session that works on a card; empty for other sessions."""
     run = reader.run_of_session(session)
     card = reader.card(run.card) if run is not None else None
     if card is None:
@@ -78,7 +78,7 @@ def _cap(scope: str, amount: str, key: str, hint: str) -> Cap:
 
 
 def capped_sessions(reader: BoardReader, cap: Cap, now: float) -> list[str]:
-    """The sessions whose usage counts towards the cap of a card or of a board."""
+    """Returns the sessions whose usage counts towards the cap of a card or a board."""
     if cap.scope == "board":
         return reader.sessions_since(cap.key, today(now))
     holder = reader.card(cap.key)
@@ -86,31 +86,31 @@ def capped_sessions(reader: BoardReader, cap: Cap, now: float) -> list[str]:
 
 
 def _sessions(reader: BoardReader, holder: Card) -> list[str]:
-    """The sessions of all runs of a family."""
+    """Returns the sessions of all runs of a family."""
     names = (holder.id, *holder.made)
     runs = (run for name in names for run in reader.runs(name, _MAX_RUNS))
     return [run.session for run in runs if run.session]
 
 
 def board_spent(reader: BoardReader, board: Board, now: float) -> float:
-    """What the runs of a board have used today, in the unit of its budget."""
+    """Returns what the runs of a board have used today, in the unit of its budget."""
     sessions = reader.sessions_since(board.slug, today(now))
     return spent_of(board.budget, reader, sessions)
 
 
 def today(now: float) -> float:
-    """When the day (UTC) began."""
+    """Returns when the current day (UTC) began."""
     return now - now % _DAY_S
 
 
 def spent_of(budget: str, reader: BoardReader, sessions: list[str]) -> float:
-    """What sessions have used, in the unit of a budget."""
+    """Returns what sessions have used, in the unit of a budget."""
     unit, _ = parse_amount(budget)
     cost, tokens = reader.spent(sessions)
     return cost if unit == "usd" else float(tokens)
 
 
 def in_words(budget: str, amount: float) -> str:
-    """An amount in the unit of a budget."""
+    """Formats an amount in the unit of a budget."""
     unit, _ = parse_amount(budget)
     return f"${amount:.2f}" if unit == "usd" else f"{amount:,.0f} tokens"

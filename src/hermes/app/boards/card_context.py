@@ -1,4 +1,4 @@
-"""What a worker is told: about its card, earlier attempts, the results of parents, comments and files."""
+"""The context of a worker: its card, earlier attempts, the results of parents, comments and files."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from hermes.app.boards.listing import CardDetails, card_details
 from hermes.primitives.files import create_private, make_private_folder
 from hermes.schema.boards import Card, CardAttachment, CardRun
 
-_MAX_TEXT_CHARS = 8_000  # of a body, a result or a comment
+_MAX_TEXT_CHARS = 8_000  # characters of a body, a result or a comment
 _MAX_COMMENTS = 20
 _MAX_ATTEMPTS = 5
 _MAX_FILES = 50
@@ -32,14 +32,14 @@ NUDGE = (
 
 
 def task_message(app: App, boards: Boards, card: Card, run: CardRun) -> str:
-    """The first message of a worker."""
+    """Returns the first message of a worker."""
     form = _REVIEW if run.phase == "review" else _TASK
     skills = "".join(f"\nUse the skill {name}." for name in card.skills)
     return form.format(context=card_context(app, boards, card.id)) + skills
 
 
 def card_context(app: App, boards: Boards, name: str) -> str:
-    """A card as text, with what a worker needs to know about it."""
+    """Returns a card as text, with everything that a worker needs to know about it."""
     details = card_details(boards, name, history=1)
     card = details.card
     parts = [
@@ -95,7 +95,7 @@ def _files(app: App, boards: Boards, files: list[CardAttachment]) -> list[str]:
 
 
 def written_attachment(app: App, boards: Boards, file: CardAttachment) -> Path:
-    """Where a worker can read an attachment: in the folder of outputs, which every session may read."""
+    """Returns where a worker can read an attachment: in the folder of outputs, which every session may read."""
     target = app.home.cache / "outputs" / "kanban" / file.id / file.name
     if not target.exists():
         data = boards.read(lambda reader: reader.attachment_data(file.id)) or b""

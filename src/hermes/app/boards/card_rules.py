@@ -1,6 +1,6 @@
-"""The rules of boards: where a card may go, what follows from that, and how the end of a run changes its card.
+"""The rules of boards: allowed moves of a card, their consequences, and how the end of a run changes its card.
 
-Each function works inside one transaction, and writes what it did into the history.
+Each function works inside one transaction, and records what it did in the history.
 """
 
 import secrets
@@ -40,35 +40,35 @@ _NEWS: dict[CardStatus, str] = {
     "triage": t.logged("needs a decision (triage)"),
 }
 _MAX_REVIEW_ROUNDS = 3
-_FAILED_PAUSE_S = 30.0  # before a run that failed is repeated; longer each time
+_FAILED_PAUSE_S = 30.0  # before a failed run is repeated; longer each time
 _MAX_PAUSE_S = 86_400.0
-_SAME_BLOCKS = 2  # in a row, until a person must look at the card itself
-_MAX_BLOCKS = 4  # in a row by workers, for whatever reasons
+_SAME_BLOCKS = 2  # in a row, until a person must look at the card
+_MAX_BLOCKS = 4  # in a row by workers, for any reasons
 
 
 class RunLimits(msgspec.Struct, frozen=True):
-    """What decides about a card after a bad ending."""
+    """The limits that decide about a card after a failed run."""
 
     retries: int = 3
     cooldown_s: float = 300.0
 
 
 class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended, as its worker or its process says."""
+    """How a run ended, according to its worker or its process."""
 
     outcome: RunOutcome
     reason: str = ""
     summary: str = ""
     kind: BlockKind = "needs_input"
-    """If it is blocked."""
+    """The kind of block, if it is blocked."""
     reviewer: str = ""
     metadata: dict[str, Any] = {}
     keeps: bool = False
-    """With `stopped`: the card goes back to where it was, because only its process was stopped."""
+    """With `stopped`: the card returns to its previous place, because only its process was stopped."""
 
 
 def new_id(kind: str) -> str:
-    """A new id of a card (`t`), run (`r`), attachment (`a`) or notice (`n`)."""
+    """Returns a new id for a card (`t`), run (`r`), attachment (`a`) or notice (`n`)."""
     return f"{kind}_{secrets.token_hex(5)}"
 
 
@@ -83,7 +83,7 @@ def move(  # noqa: PLR0913 - what is known of a move
     tells: bool = True,
     **fields: Any,
 ) -> Card:
-    """Gives a card another status, and its dependents what follows from it. Returns the card."""
+    """Changes the status of a card and updates its dependents. Returns the card."""
     before = card.status
     if after in OVER and before not in OVER:
         fields.setdefault("ended", tx.now)
@@ -113,7 +113,7 @@ def move(  # noqa: PLR0913 - what is known of a move
 
 
 def promote(tx: BoardTransaction, card: Card | None) -> Card | None:
-    """Makes a card ready whose parents are all done."""
+    """Makes a card ready if all its parents are done."""
     if card is None or tx.open_parents(card.id):
         return card
     waits = card.status == "blocked" and card.block_kind == "dependency"
@@ -132,7 +132,7 @@ def _demote(tx: BoardTransaction, child: Card | None, parent: Card) -> None:
 
 
 def link(tx: BoardTransaction, parent: Card, child: Card, *, by: str) -> None:
-    """Makes a card wait for another. Refuses a cycle, and cards of two boards."""
+    """Makes a card wait for another one. Refuses a cycle, and cards of different boards."""
     if parent.board != child.board:
         raise UsageError(
             t.later(
@@ -172,7 +172,7 @@ def _demote_waiting(tx: BoardTransaction, child: Card, parent: Card) -> None:
 
 
 def _depends(tx: BoardTransaction, card: str, on: str) -> bool:
-    """Whether a card waits for another, directly or not."""
+    """Returns whether a card waits for another one, directly or indirectly."""
     waiting, seen = [card], {card}
     while waiting:
         for parent in tx.parents(waiting.pop()):
@@ -185,7 +185,7 @@ def _depends(tx: BoardTransaction, card: str, on: str) -> bool:
 
 
 def unlink(tx: BoardTransaction, parent: str, child: Card, *, by: str) -> bool:
-    """Removes a link; the card may become ready by that. Returns whether there was one."""
+    """Removes a link, which may make the card ready. Returns whether there was one."""
     if not tx.unlink(parent, child.id):
         return False
     tx.note(
@@ -207,8 +207,11 @@ def block(
     cooldown_s: float = 300.0,
     **fields: Any,
 ) -> Card:
-    """Blocks a card. The second block in a row for the same kind of reason sends it to triage, and so does the fourth of
-    its workers for any reasons: nothing loops."""
+    """Blocks a card.
+
+    The second block in a row for the same kind of reason sends it to triage, and so does the fourth in a row by its
+    workers for any reason. This prevents loops.
+    """
     count = card.block_count + 1 if card.block_kind == kind else 1
     by_workers = card.worker_blocks + 1 if by.startswith("worker") else 0
     known: dict[str, Any] = {
@@ -248,7 +251,7 @@ def block(
 
 
 def block_from_start(tx: BoardTransaction, card: Card, reason: str) -> Card:
-    """Blocks a card that was just made, until a person acts. No worker was in trouble, so it is not counted."""
+    """Blocks a newly created card until a person acts. No worker had a problem, so it is not counted."""
     kind: BlockKind = "needs_input"
     return move(
         tx, card, "blocked", by=card.by, reason=reason, kind=kind,
@@ -257,7 +260,7 @@ def block_from_start(tx: BoardTransaction, card: Card, reason: str) -> Card:
 
 
 def unblock(tx: BoardTransaction, card: Card, *, by: str) -> Card:
-    """Lets a blocked card go on where it was: in its review, ready, or waiting for its parents."""
+    """Lets a blocked card continue where it was: in review, ready, or waiting for its parents."""
     if card.status not in ("blocked", "triage"):
         raise Refused(
             t.later(
@@ -279,7 +282,7 @@ def unblock(tx: BoardTransaction, card: Card, *, by: str) -> Card:
 def finish_run(
     tx: BoardTransaction, run: CardRun, ending: RunEnding, limits: RunLimits
 ) -> Card | None:
-    """Ends a run and moves its card by how it ended. Returns the card; None if the run had ended before."""
+    """Ends a run and moves its card accordingly. Returns the card; None if the run had already ended."""
     current = tx.run(run.id)
     card = tx.card(run.card)
     if current is None or current.outcome != "running" or card is None:
@@ -374,7 +377,7 @@ def request_review(
 
 
 def request_changes(tx: BoardTransaction, card: Card, reason: str, *, by: str) -> Card:
-    """Sends a card back to work. After some rounds between agents a person must look."""
+    """Sends a card back to work. After several rounds between agents, a person must look."""
     rounds = card.review_rounds + 1
     if rounds > _MAX_REVIEW_ROUNDS and by.startswith("worker"):
         why = t.logged(
@@ -433,7 +436,7 @@ def _after_bad_ending(
 
 
 def _requeue(tx: BoardTransaction, card: Card, reason: str, pause_s: float) -> Card:
-    """Puts a card back where its run took it from."""
+    """Returns a card to the status from which its run took it."""
     status: CardStatus = "review" if card.phase == "review" else "ready"
     if tx.open_parents(card.id):
         status = "todo"
@@ -455,7 +458,7 @@ def edit(tx: BoardTransaction, card: Card, fields: dict[str, Any], *, by: str) -
 
 
 def tell(tx: BoardTransaction, card: Card, what: str, reason: str = "") -> None:
-    """News for the chats that want to hear of a card."""
+    """Adds a notice for the chats that follow a card."""
     text = t.logged(
         "Card {card} “{title}” {what}.", card=card.id, title=card.title, what=what
     )

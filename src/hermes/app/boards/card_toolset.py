@@ -1,4 +1,4 @@
-"""What all tools of a worker share: the run they belong to, its board, and how their errors reach the model."""
+"""The common part of a worker's tools: the run they belong to, its board, and how their errors reach the model."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class CardToolset:
         return f"worker of {self._run.card}"
 
     async def _done(self, work: Callable[[], str]) -> ToolResult:
-        """Runs work that waits for the disk, and turns its errors into the model's."""
+        """Runs work that blocks on the disk, and converts its errors for the model."""
         try:
             return ToolResult(text=await asyncio.to_thread(work))
         except ToolFailed:
@@ -39,7 +39,7 @@ class CardToolset:
             raise ToolFailed(error.message, hint=error.hint) from error
 
     def _own_board(self, name: str, board: str = "") -> Card:
-        """A card of the run's board; its own if there is no name. Raises ToolFailed for another board."""
+        """Returns a card of the run's board, by default its own. Raises ToolFailed for another board."""
         self._require_own_board(board)
         card = self._boards.find(name or self._run.card)
         if card.board != self._run.board:
@@ -49,14 +49,14 @@ class CardToolset:
         return card
 
     def _require_own_board(self, board: str) -> None:
-        """Raises ToolFailed if a tool that changes something names another board than the run's."""
+        """Raises ToolFailed if a tool that makes changes names a board other than the run's."""
         if board not in ("", self._run.board):
             raise ToolFailed(
                 f"{board} is not your board.", hint=_own_board_only(self._run.board)
             )
 
     def _card_to_read(self, name: str, board: str) -> Card:
-        """A card of a board, or of any if none is named; the run's own if there is no name."""
+        """Returns a card of a board, or of any board if none is named; by default the run's own."""
         card = self._boards.find(name or self._run.card)
         if board not in ("", card.board):
             raise ToolFailed(

@@ -1,4 +1,4 @@
-"""One run of a card: a session of its own, with the card's agent, budget and time, until the card is closed."""
+"""One run of a card: a separate session, with the card's agent, budget and time limit, until the card is closed."""
 
 import asyncio
 import contextlib
@@ -66,7 +66,7 @@ class CardWorker:
 
     @property
     def is_asking(self) -> bool:
-        """Whether it waits for a person's answer."""
+        """Whether the worker waits for a person's answer."""
         agent = self._agent
         return agent is not None and agent.questions.waits(self.session)
 
@@ -77,7 +77,7 @@ class CardWorker:
             await self._agent.service.interrupt(self.session, by="kanban")
 
     async def work(self) -> RunEnding:
-        """Runs the card. A failure is its ending; it raises only when it is cancelled."""
+        """Runs the card. A failure becomes its ending; only a cancellation raises."""
         try:
             workspace = await asyncio.to_thread(self._prepare)
         except (HermesError, OSError) as error:
@@ -108,7 +108,7 @@ class CardWorker:
         return prepare_workspace(self._app, self.card, board)
 
     async def _give_up(self, agent: Agent) -> None:
-        """Ends the turn in order, so that nothing of it goes on without this process."""
+        """Ends the turn cleanly, so that nothing of it continues without this process."""
         if self.session:
             with contextlib.suppress(HermesError, asyncio.CancelledError):
                 await asyncio.shield(agent.service.hold(self.session))
@@ -143,7 +143,7 @@ class CardWorker:
         return RunEnding(outcome="unclosed", reason=reason)
 
     async def _end_earlier(self, agent: Agent) -> None:
-        """Ends what a vanished process left of the run before: its turn, and programs that still run."""
+        """Cleans up after the previous run if its process vanished: ends its turn and the programs that still run."""
         earlier = await asyncio.to_thread(
             self._boards.read, lambda reader: reader.runs(self.card.id, 2)
         )
@@ -153,7 +153,7 @@ class CardWorker:
                     await agent.service.end_dead_turn(run.session)
 
     def _begin(self, agent: Agent, workspace: CardWorkspace) -> None:
-        """Begins the session, and writes down that it works on the card before it does."""
+        """Starts the session, and records that it works on the card before it does."""
         app, name = self._app, self._run.agent
         if name != PLAIN_AGENT:  # before there is a session
             agent.prompt_files.find(workspace.folder, "agent", name)
@@ -190,7 +190,7 @@ class CardWorker:
         )  # fmt: skip
 
     async def _closing(self) -> RunEnding | None:
-        """How the worker closed its card, if it did."""
+        """Returns how the worker closed its card, if it did."""
         run = await asyncio.to_thread(
             self._boards.read, lambda reader: reader.run(self.run_id)
         )
@@ -201,7 +201,7 @@ class CardWorker:
     async def _ending(
         self, ended: TurnEnded | None, *, in_time: bool, limit_s: float
     ) -> RunEnding | None:
-        """How the run ended with this turn; None if the worker should be reminded of its card."""
+        """Returns how the run ended with this turn; None if the worker should be reminded of its card."""
         if closed := await self._closing():
             return closed
         if self._stop:
@@ -213,7 +213,7 @@ class CardWorker:
 
 
 def _ending_of(ended: TurnEnded | None) -> RunEnding | None:
-    """How a run ended whose worker did not close its card; None if it just stopped talking."""
+    """Returns how a run ended whose worker did not close its card; None if the worker merely finished its turn."""
     if ended is None:
         reason = t.logged("it ended without a turn")
         return RunEnding(outcome="failed", reason=reason)
@@ -230,6 +230,6 @@ def _ending_of(ended: TurnEnded | None) -> RunEnding | None:
 
 
 def _blocked(error: Exception) -> RunEnding:
-    """A card that can't be begun at all waits for a person: trying again would not help."""
+    """Returns the ending for a card that can't start at all. It waits for a person, because a retry would not help."""
     reason = in_sentences(error) if isinstance(error, HermesError) else str(error)
     return RunEnding(outcome="blocked", reason=reason, kind="capability")

@@ -1,14 +1,15 @@
-"""Claiming cards: as many as the limits allow, in one transaction, so that no two processes start the same card."""
+"""Claims cards: as many as the limits allow, in one transaction, so that no two processes start the same card."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import msgspec
 
 from hermes.app.boards import card_rules as rules
 from hermes.app.boards.card_budgets import budget_of, in_words
 from hermes.app.boards.card_rules import RunEnding, RunLimits, new_id
-from hermes.app.boards.queue_state import place_of_card, read_state
+from hermes.app.boards.queue_state import folder_of_card, place_of_card, read_state
 from hermes.core.budget import parse_amount
 from hermes.schema.boards import Board, Card, CardRun, CardRunStarted
 from hermes.settings.boards import BoardSettings
@@ -22,11 +23,11 @@ GONE = t.logged("the process that ran it is gone")
 NOT_STARTED = t.logged("the process that claimed it ended before it started")
 _MAX_PASSES = 20
 MAX_CLAIMS = 25
-"""So many cards are claimed in one transaction, which keeps it short."""
+"""The maximum number of cards claimed in one transaction, which keeps it short."""
 
 
 class ClaimedCard(msgspec.Struct, frozen=True):
-    """A card that this process is to run."""
+    """A card that this process will run."""
 
     card: Card
     run: CardRun
@@ -35,8 +36,9 @@ class ClaimedCard(msgspec.Struct, frozen=True):
 def claim_ready(
     tx: BoardTransaction, settings: BoardSettings, owner: str, place: str = ""
 ) -> list[ClaimedCard]:
-    """Claims ready cards, the most important first, as far as the limits allow; with a place, only those that the
-    machine of that name can run.
+    """Claims ready cards, the most important first, as far as the limits allow.
+
+    With a place, claims only those that the machine of that name can run.
     """
     state = read_state(tx, settings, tx.now, owner)
     agents, boards = Counter(state.by_agent), Counter(state.by_board)
@@ -69,10 +71,21 @@ def claim_ready(
 def fits_place(
     place: str, boards: Mapping[str, Board]
 ) -> Callable[[CardPlacement], bool] | None:
-    """Returns what decides whether a card can run on a machine; None if every card can."""
+    """Returns a function that decides whether a card can run on a machine; None if every card can."""
     if not place:
         return None
-    return lambda card: place_of_card(card, boards) in {"", place}
+    is_here: dict[str, bool] = {}
+
+    def fits(card: CardPlacement) -> bool:
+        where = place_of_card(card, boards)
+        if where:
+            return where == place
+        folder = folder_of_card(card, boards)
+        if folder not in is_here:
+            is_here[folder] = not folder or Path(folder).is_dir()
+        return is_here[folder]
+
+    return fits
 
 
 def _agent(card: Card) -> str:
@@ -105,7 +118,7 @@ def _claim(
 
 
 def _has_spent(tx: BoardTransaction, card: Card, settings: BoardSettings) -> bool:
-    """Blocks a card whose budget is used up. Returns whether it is."""
+    """Blocks a card whose budget is used up. Returns whether it is used up."""
     budget = budget_of(tx, card, settings.budget)
     if budget is None or budget.left > 0:
         return False
@@ -131,7 +144,7 @@ def _has_spent(tx: BoardTransaction, card: Card, settings: BoardSettings) -> boo
 def settle(tx: BoardTransaction, store: BoardStore, limits: RunLimits) -> list[CardRun]:
     """Ends the runs whose process is gone, each once, and moves their cards on. Returns them.
 
-    A run of this process that is not among its active ones was claimed and never begun: it is gone too.
+    A run of this process that is not active was claimed but never started, so it counts as gone too.
     """
     others = [run for run in tx.open_runs() if run.id not in store.active]
     gone = [run for run in others if run.owner == store.owner]
@@ -144,7 +157,7 @@ def settle(tx: BoardTransaction, store: BoardStore, limits: RunLimits) -> list[C
 
 
 def ending_of(run: CardRun) -> RunEnding:
-    """How a run ended whose process is gone: as its worker had closed it, or as a crash."""
+    """Returns how a run ended whose process is gone: as its worker closed it, or as a crash."""
     if run.closing:
         return msgspec.json.decode(run.closing, type=RunEnding)
     if run.stop:

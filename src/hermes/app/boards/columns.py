@@ -1,4 +1,4 @@
-"""A board by columns, a page of cards at a time: what the dashboard draws, however many cards there are."""
+"""A board by columns, one page of cards at a time: what the dashboard shows, for any number of cards."""
 
 from collections.abc import Sequence
 
@@ -12,16 +12,16 @@ from hermes.store.boards import BoardReader
 
 
 class CardFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which cards are meant. Empty fields mean all."""
+    """Which cards to include. Empty fields include all."""
 
     words: tuple[str, ...] = ()
-    """In lower case; each is in the title or the body, or is the beginning of the id."""
+    """In lower case; each word must be in the title or the body, or be the beginning of the id."""
     assignee: str = ""
     label: str = ""
     tenant: str = ""
 
     def matches(self, card: Card) -> bool:
-        """Whether a card is meant."""
+        """Returns whether a card matches."""
         text = f"{card.title} {card.body}".casefold() if self.words else ""
         return (
             (not self.assignee or card.assignee == self.assignee)
@@ -36,7 +36,7 @@ class BoardColumn(msgspec.Struct, frozen=True, kw_only=True):
 
     status: CardStatus
     total: int
-    """How many cards match, also those that are not in `cards`."""
+    """How many cards match, including those that are not in `cards`."""
     cards: list[ListedCard]
 
 
@@ -61,7 +61,7 @@ class BoardColumns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ColumnPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Which part of each column is wanted."""
+    """The part of each column to return."""
 
     statuses: Sequence[CardStatus]
     limit: int
@@ -69,7 +69,7 @@ class ColumnPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def board_columns(boards: Boards, slug: str, page: ColumnPage, wanted: CardFilter) -> BoardColumns:  # fmt: skip
-    """A page of each column, the most important cards first."""
+    """Returns a page of each column, the most important cards first."""
     board, state = boards.board(slug), boards.state()
 
     def read(reader: BoardReader) -> BoardColumns:
@@ -115,7 +115,7 @@ def _part(
     page: ColumnPage,
     wanted: CardFilter,
 ) -> tuple[int | None, list[Card]]:
-    """A page of a column, and how many of its cards match; None if all do."""
+    """Returns the number of matching cards (None if there is no filter), and a page of them."""
     if wanted == CardFilter():
         return None, reader.cards(board, (status,), page.limit, page.offset)
     found = [one for one in reader.cards(board, (status,)) if wanted.matches(one)]

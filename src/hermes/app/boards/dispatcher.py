@@ -1,9 +1,9 @@
-"""The dispatcher: a task that starts ready cards, ends what vanished processes left, and delivers news.
+"""The dispatcher: a task that starts ready cards, cleans up after vanished processes, and delivers notices.
 
-It runs in the gateway, in the dashboard or alone. One process at a time has the role; the others stand by. Where several
-machines share a store, one process on each has the role of its machine, and runs the cards whose folder is there, and
-those that any machine can run. A card is
-claimed in one transaction before it starts, so even two dispatchers never run it twice at once.
+It runs in the gateway, in the dashboard or alone. One process at a time has the role; the others stand by. If several
+machines share a store, one process on each has the role of its machine. It runs the cards whose folder is there, and
+those that any machine can run. A card is claimed in one transaction before it starts, so that even two dispatchers
+never run it twice at once.
 """
 
 import asyncio
@@ -86,10 +86,11 @@ class Dispatcher:
         self._place = _place(app)
         self._waiting = WaitingCards(app, self._boards)
         self._renewed = 0.0
+        self._is_draining = False
         self._wakes = asyncio.Event()
 
     def use(self, secrets: Secrets) -> None:
-        """Uses other keys from the next card on."""
+        """Uses other keys, starting with the next card."""
         self._agents.secrets = secrets
 
     @property
@@ -103,7 +104,7 @@ class Dispatcher:
         return self._role is not None
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Runs until `stop` is set. Cards that run then are stopped, and go back to where they were."""
+        """Runs until `stop` is set. Then stops the running cards, which return to their previous status."""
         try:
             while not stop.is_set():
                 pause = await self._step_safely()
@@ -115,7 +116,7 @@ class Dispatcher:
             await self.close()
 
     async def close(self) -> None:
-        """Stops the cards that run here, and gives the role to another process."""
+        """Stops the cards that run here, and releases the role for another process."""
         await cancel_and_wait(*self._tasks.values())
         await self.notices.close()
         if self._role is not None:
@@ -124,13 +125,17 @@ class Dispatcher:
                 await asyncio.to_thread(self._app.store.roles.release, role)
                 self._tell_role(is_running=False)
 
+    def drain(self) -> None:
+        """Starts no more cards. Those that run go on."""
+        self._is_draining = True
+
     async def finished(self) -> None:
         """Waits until no card runs here."""
         while self._tasks:
             await asyncio.wait(set(self._tasks.values()))
 
     async def _step_safely(self) -> float:
-        """One step. An error is reported once, and the step is tried again."""
+        """Runs one step. An error is reported once, and the step is retried."""
         try:
             pause = await self.step()
         except HermesError as error:
@@ -143,7 +148,7 @@ class Dispatcher:
         return pause
 
     async def step(self) -> float:
-        """Takes the role if it is free, and does what is due. Returns how long to wait for the next step."""
+        """Takes the role if it is free, and does what is due. Returns the time until the next step."""
         if not await asyncio.to_thread(self._has_boards):
             return _UNUSED_INTERVAL_S
         await self._renew()
@@ -171,7 +176,7 @@ class Dispatcher:
         self._app.bus.publish(event.topic, payload_of(event))
 
     async def _renew(self) -> None:
-        """Renews the role and the claims on runs, some time before they end."""
+        """Renews the role and the claims on runs, some time before they expire."""
         now = asyncio.get_running_loop().time()
         if now - self._renewed < LEASE_TTL_S / 3:
             return
@@ -184,13 +189,15 @@ class Dispatcher:
             self._role = None  # frozen for longer than the lease
 
     async def tick(self) -> int:
-        """Looks once: ends what is gone, heeds requests to stop, starts what can start. Returns how many it started."""
+        """Ends runs that are gone, handles stop requests, and starts cards. Returns how many it started."""
         settings = self._settings.read()
         runs, may_start = await asyncio.to_thread(
             self._boards.read,
             lambda reader: _look(reader, self._app.clock.now(), self._place),
         )
         await self._heed(runs)
+        if self._is_draining:
+            return 0
         active = self._boards.store.active
         foreign = any(run.id not in active for run in runs)
         has_room = len(runs) < settings.max_running
@@ -201,7 +208,7 @@ class Dispatcher:
         )
         try:
             claimed = await asyncio.shield(claiming)
-        except asyncio.CancelledError:  # what is claimed by now must not stay so
+        except asyncio.CancelledError:  # cards claimed so far must not stay claimed
             for one in await claiming:
                 await self._end(one.run, NOT_BEGUN, settings)
             raise
@@ -235,7 +242,7 @@ class Dispatcher:
         self._wakes.set()
 
     async def _heed(self, runs: list[CardRun]) -> None:
-        """Stops workers that somebody wants stopped, or whose run another process has ended; notes who waits for an answer."""
+        """Stops workers on request, or if another process ended their run; records who waits for an answer."""
         known = {run.id: run for run in runs}
         for name, worker in list(self._workers.items()):
             run = known.get(name)
@@ -252,7 +259,7 @@ class Dispatcher:
     async def _carry_out(
         self, worker: CardWorker, run: CardRun, settings: BoardSettings
     ) -> None:
-        """Runs a claimed card to its end. The table always gets an end."""
+        """Runs a claimed card to its end, and always records an ending."""
         try:
             ending = await worker.work()
         except asyncio.CancelledError:
@@ -268,7 +275,7 @@ class Dispatcher:
     async def _end(
         self, run: CardRun, ending: RunEnding, settings: BoardSettings
     ) -> Card | None:
-        """Writes the end of a run, again and again until it succeeds: until then the card does not run again."""
+        """Writes the end of a run, retrying until it succeeds: until then, the card does not run again."""
         what = f"saving the end of a run of card {run.card}"
         limits = RunLimits(settings.retries, settings.cooldown)
         database = self._app.store.database
@@ -290,7 +297,7 @@ class Dispatcher:
                 return card
 
     def _clear_up(self, card: Card) -> None:
-        """Removes what a card needs no more, and says where its work is."""
+        """Removes what a card no longer needs, and reports where its work is."""
         try:
             board = self._boards.read(lambda reader: reader.board(card.board))
             told = leave_workspace(self._app, card, board)
@@ -301,7 +308,7 @@ class Dispatcher:
 
 
 def _note(tx: BoardTransaction, run: str, note: str) -> None:
-    """Says on the board, and to who wants news of the card, that a run waits for a person; an empty note ends that."""
+    """Reports on the board, and to followers of the card, that a run waits for a person; an empty note ends that."""
     found = tx.run(run)
     card = tx.card(found.card) if found is not None else None
     if found is None or card is None or found.outcome != "running":
@@ -312,22 +319,22 @@ def _note(tx: BoardTransaction, run: str, note: str) -> None:
     how = f"{note}: hermes --resume {found.session}"
     event = CardRunNoted(board=found.board, card=found.card, run=run, note=how, by="hermes")  # fmt: skip
     tx.note(event)
-    if not card.origin:  # the surfaces of its origin get the question itself
+    if not card.origin:  # the surfaces of its origin show the question itself
         rules.tell(tx, card, t.logged("asks you something"), how)
 
 
 def role_here(app: App) -> str:
-    """The role of the process that runs the cards of this machine."""
+    """Returns the role of the process that runs the cards of this machine."""
     return dispatcher_role(_place(app))
 
 
 def _place(app: App) -> str:
-    """The name of this machine; empty if the store is its own."""
+    """Returns the name of this machine; empty if it does not share its store."""
     return this_place(app) if app.settings.store.url else ""
 
 
 def _look(reader: BoardReader, now: float, place: str) -> tuple[list[CardRun], bool]:
-    """The runs that have not ended, and whether a card is ready that this machine can run."""
+    """Returns the runs that have not ended, and whether a card is ready that this machine can run."""
     fits = None
     if place:
         fits = fits_place(place, {board.slug: board for board in reader.boards()})

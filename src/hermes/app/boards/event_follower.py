@@ -1,4 +1,4 @@
-"""Publishes what other processes write into the history of boards, so that every process sees the whole board live."""
+"""Publishes what other processes write to the history of boards, so that every process sees the whole board live."""
 
 import asyncio
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _FOLLOWING = "following the history of boards"
 
 
 class BoardFollower:
-    """Runs as a task, from the newest event on. What this process publishes itself is not published again."""
+    """Runs as a task, starting after the newest event. What this process publishes itself is not published again."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -46,7 +46,7 @@ class BoardFollower:
             self._seen[number] = True
 
     def _read(self, last: int | None) -> int | None:
-        """Publishes what came since. Returns the number of the newest event; None while there is no board."""
+        """Publishes new events. Returns the number of the newest one; None while there is no board."""
         if not self._app.has_log or not self._app.store.has_cards:
             return None
         if last is None:

@@ -1,4 +1,4 @@
-"""A card as a person types it: texts become times, workspaces, labels and amounts."""
+"""Parses a card as a person types it: texts become times, workspaces, labels and amounts."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ _OFF = ("", "off", "none", "now")
 
 
 def parsed_card_fields(app: App, given: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a card that were given; those that are None stay as they are."""
+    """Returns the given fields of a card; those that are None stay unchanged."""
     fields = {name: value for name, value in given.items() if value is not None}
     try:
         if "time_limit" in fields:
@@ -40,7 +40,7 @@ def parsed_card_fields(app: App, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def start_time(app: App, text: str) -> dict[str, Any]:
-    """When a card may start: the next time that a schedule names. `off` removes it."""
+    """Returns when a card may start: the next time of a schedule. `off` removes it."""
     if text.strip().lower() in _OFF:
         return {"due": 0.0, "schedule": ""}
     now = app.clock.now()
@@ -52,7 +52,7 @@ def start_time(app: App, text: str) -> dict[str, Any]:
 
 
 def typed_workspace(text: str) -> str:
-    """A workspace with an absolute path: `scratch`, `dir:PATH`, `worktree:PATH`, or a path alone."""
+    """Returns a workspace with an absolute path: `scratch`, `dir:PATH`, `worktree:PATH`, or only a path."""
     kind, colon, path = text.strip().partition(":")
     if kind in ("", "scratch") and not path:
         return kind
@@ -67,5 +67,5 @@ def typed_workspace(text: str) -> str:
 
 
 def words(text: str) -> tuple[str, ...]:
-    """Words between commas or spaces, each once."""
+    """Splits words at commas or spaces, without duplicates."""
     return tuple(dict.fromkeys(text.replace(",", " ").split()))

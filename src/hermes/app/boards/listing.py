@@ -1,4 +1,4 @@
-"""Cards as commands, the page and workers see them: with what they wait for, and why."""
+"""Cards as commands, the page and workers see them: with what each waits for, and why."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ class ListedCard(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     status: CardStatus
     why: str
-    """Why it does not run now; for a running card what its worker said last."""
+    """Why the card does not run now; for a running card, its worker's last report."""
     priority: int
     labels: tuple[str, ...]
     tenant: str
@@ -61,7 +61,7 @@ class ListedCard(msgspec.Struct, frozen=True, kw_only=True):
     asks: bool = False
     """Whether its worker waits for a person's answer."""
     is_held: bool = False
-    """Whether it starts only when a person says so."""
+    """Whether it starts only when a person starts it."""
 
 
 class BoardListing(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class BoardListing(msgspec.Struct, frozen=True, kw_only=True):
     board: Board
     cards: list[ListedCard]
     counts: dict[str, int]
-    """How many cards have which status, also of those that are not listed."""
+    """How many cards have each status, including those that are not listed."""
     dispatcher: str
     """The process that runs cards; empty if none does."""
     last: int
@@ -126,7 +126,7 @@ def list_board(
     statuses: Sequence[CardStatus] = OPEN_STATUSES,
     limit: int = 0,
 ) -> BoardListing:
-    """A board and its cards, the most important first."""
+    """Returns a board and its cards, the most important first."""
     board, state = boards.board(slug), boards.state()
 
     def read(reader: BoardReader) -> BoardListing:
@@ -178,7 +178,7 @@ def _cards(reader: BoardReader, names: list[str]) -> list[Card]:
 
 
 def run_report(reader: BoardReader, run: CardRun) -> RunReport:
-    """A run with what its session has used."""
+    """Returns a run with the usage of its session."""
     cost, tokens = reader.spent([run.session]) if run.session else (0.0, 0)
     fields = {name: getattr(run, name) for name in _RUN_FIELDS}
     return RunReport(**fields, cost_usd=cost, tokens=tokens)
@@ -191,7 +191,7 @@ _RUN_FIELDS = (
 
 
 def comment_of(entry: BoardHistoryEntry) -> CardComment:
-    """A comment as the history has it."""
+    """Returns a comment from its event in the history."""
     data: dict[str, Any] = entry.data
     return CardComment(
         id=entry.id,
@@ -202,7 +202,7 @@ def comment_of(entry: BoardHistoryEntry) -> CardComment:
 
 
 class ListingContext:
-    """What is looked up once for all cards of a list."""
+    """The data that is looked up once for all cards of a list."""
 
     def __init__(
         self, reader: BoardReader, state: QueueState, cards: Sequence[Card]

@@ -1,4 +1,4 @@
-"""Delivers the news of cards to the chats and sessions that made them. They wait in a table until they have arrived."""
+"""Delivers notices about cards to the chats and sessions that created them. They stay in a table until they arrive."""
 
 import asyncio
 import logging
@@ -15,9 +15,12 @@ t = translator(__name__)
 
 log = logging.getLogger("hermes.boards")
 
+_ROLE = "card-news"
+"""The role of the process that puts news into sessions: of several, one does, so none comes twice."""
+
 
 class CardNotices:
-    """Delivers the news of one home. Without `deliver`, those for chats are left to a gateway."""
+    """Delivers the notices of one home. Without `deliver`, those for chats are left to a gateway."""
 
     def __init__(self, app: App, deliver: Deliver | None = None) -> None:
         self._app = app
@@ -29,12 +32,12 @@ class CardNotices:
         return self._app.store.boards
 
     def begin(self) -> None:
-        """Delivers what waits, in the background."""
+        """Delivers pending notices in the background."""
         if not self._tasks:
             self._tasks.start(self._take_waiting())
 
     async def join(self) -> None:
-        """Waits until what waited is delivered."""
+        """Waits until the pending notices are delivered."""
         await self._tasks.join()
 
     async def close(self) -> None:
@@ -43,13 +46,31 @@ class CardNotices:
 
     async def _take_waiting(self) -> None:
         try:
-            waiting = await asyncio.to_thread(
-                self._store.read, lambda reader: reader.notices()
-            )
+            waiting = await self._waiting()
             for notice in waiting:
-                await self._take(notice)
+                if not _is_for_session(notice):
+                    await self._take(notice)
+            if any(map(_is_for_session, waiting)):
+                await self._tell_sessions()
         except Exception:  # the boundary of this task
             log.exception("news of cards could not be delivered; will try again")
+
+    async def _waiting(self) -> list[CardNotice]:
+        return await asyncio.to_thread(
+            self._store.read, lambda reader: list(reader.notices())
+        )
+
+    async def _tell_sessions(self) -> None:
+        roles = self._app.store.roles
+        role = await asyncio.to_thread(roles.take, _ROLE)
+        if role is None:
+            return
+        try:
+            for notice in await self._waiting():
+                if _is_for_session(notice):
+                    await self._take(notice)
+        finally:
+            await asyncio.to_thread(roles.release, role)
 
     async def _take(self, notice: CardNotice) -> None:
         kind, _, place = notice.target.partition(":")
@@ -69,3 +90,7 @@ class CardNotices:
             log.warning("news of card %s were not delivered: %s", notice.card, told)
             delivery = t.logged("not delivered: {reason}", reason=error.message)
         await asyncio.to_thread(self._store.delivered, notice, delivery)
+
+
+def _is_for_session(notice: CardNotice) -> bool:
+    return notice.target.startswith("session:")

@@ -1,6 +1,6 @@
 """`specify` and `decompose`: a model turns a rough card into a spec, or into a graph of smaller cards.
 
-An answer that can't be used (no JSON, unknown names, a circle) is refused as a whole, and nothing is changed.
+An unusable answer (no JSON, unknown names, a cycle) is rejected as a whole, and nothing is changed.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ _NOTHING = t.later(
 
 
 class CardSpec(msgspec.Struct, frozen=True):
-    """What a model made of a rough card."""
+    """A model's spec for a rough card."""
 
     body: Annotated[str, Meta(min_length=1)]
     title: str = ""
@@ -84,14 +84,14 @@ class CardPlanner:
         self._boards = Boards(app)
 
     async def specify(self, name: str, *, by: str) -> Card:
-        """Rewrites a rough card into a spec. One in triage moves on to todo or ready."""
+        """Rewrites a rough card into a spec. A card in triage moves on to todo or ready."""
         card = await asyncio.to_thread(self._changeable, name)
         spec = await self._ask(card, _SPECIFY, CardSpec)
         title = " ".join(spec.title.split())[:300] or card.title
         return await asyncio.to_thread(self._write_spec, card, title, spec.body, by)
 
     async def decompose(self, name: str, *, by: str) -> tuple[Card, list[Card]]:
-        """Makes smaller cards of a card, which waits for the last ones of them."""
+        """Splits a card into smaller ones. The card waits for the last of them."""
         card = await asyncio.to_thread(self._changeable, name)
         agents = await asyncio.to_thread(self._agents, card)
         listed = [f"- {one.name}: {one.description or 'no description'}" for one in agents]  # fmt: skip
@@ -129,7 +129,7 @@ class CardPlanner:
         return parsed_answer(reply.text, kind)
 
     def _begin(self, card: Card) -> str:
-        """A session that says what the question cost."""
+        """Creates a session that records the cost of the question."""
         created = SessionCreated(surface=KANBAN_SURFACE, parent=card.origin)
         session = self._app.begin(created).session
         title = f"Planning {card.id}: {card.title}"[:200]
@@ -205,7 +205,7 @@ class CardPlanner:
 def _link_all(
     tx: BoardTransaction, root: Card, plan: CardPlan, made: Sequence[Card]
 ) -> None:
-    """Links the new cards, and lets the card itself wait for the last ones."""
+    """Links the new cards, and makes the card itself wait for the last ones."""
     by_key = {one.key: card for one, card in zip(plan.cards, made, strict=True)}
     needed = {key for one in plan.cards for key in one.parents}
     for one in plan.cards:
@@ -218,7 +218,7 @@ def _link_all(
 
 
 def check_plan(plan: CardPlan) -> None:
-    """Raises HermesError for a plan whose names are not unique or not known, or that goes in a circle."""
+    """Raises HermesError for a plan with duplicate or unknown names, or with a cycle."""
     keys = [one.key for one in plan.cards]
     if len(set(keys)) != len(keys):
         raise _unusable("two cards have the same key")
@@ -235,7 +235,7 @@ def check_plan(plan: CardPlan) -> None:
 
 
 def parsed_answer(text: str, kind: type[T]) -> T:
-    """The JSON of an answer, also inside a code block. Raises HermesError if it can't be used."""
+    """Returns the JSON of an answer, even inside a code block. Raises HermesError if it can't be used."""
     found = _fenced_object(text) or text[max(text.find("{"), 0) : text.rfind("}") + 1]
     try:
         return msgspec.json.decode(found.encode(), type=kind)
@@ -244,7 +244,7 @@ def parsed_answer(text: str, kind: type[T]) -> T:
 
 
 def _fenced_object(text: str) -> str:
-    """What is in braces in a code block, whose own text may have code blocks too; empty if there is none."""
+    """Returns the braces of a code block, whose text may contain code blocks too; empty if there are none."""
     begin = re.search(r"```(?:json)?\s*+\{", text)
     last = max((end.start() for end in re.finditer(r"\}\s*+```", text)), default=-1)
     if begin:

@@ -1,9 +1,10 @@
-"""What may start now, and why each card that could start does not: limits, budgets, times, parents, no dispatcher."""
+"""What may start now, and why a card does not start: limits, budgets, times, parents, no dispatcher."""
 
 import logging
 import time
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -21,9 +22,9 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 DISPATCHER_ROLE = "kanban"
-"""The role that the process holds which runs cards; on several machines, what the names of their roles begin with."""
+"""The role of the process that runs cards; with several machines, the prefix of their roles."""
 ASKING = t.logged("waits for your answer")
-"""The note of a run that asked a person."""
+"""The note of a run that waits for a person's answer."""
 _NO_DISPATCHER = t.logged("no dispatcher is running (hermes kanban run)")
 _UNDECIDED = t.logged("needs a decision: specify or decompose it, or move it on")
 _UNREVIEWED = t.logged("waits for a person's review: complete it, or request changes")
@@ -32,25 +33,32 @@ log = logging.getLogger("hermes.boards")
 
 
 def dispatcher_role(place: str) -> str:
-    """The role of the process that runs the cards of a machine."""
+    """Returns the role of the process that runs a machine's cards."""
     return f"{DISPATCHER_ROLE}/{place}" if place else DISPATCHER_ROLE
 
 
 def dispatcher_place(role: str) -> str:
-    """The machine whose cards the holder of a role runs."""
+    """Returns the machine whose cards the holder of a role runs."""
     return role.removeprefix(DISPATCHER_ROLE).removeprefix("/")
 
 
 def place_of_card(card: Card | CardPlacement, boards: Mapping[str, Board]) -> str:
-    """The machine that has the folder of a card; empty if every machine may have it."""
+    """Returns the machine that has a card's folder; empty if any machine can run the card."""
     if card.workspace:
         return card.place
     board = boards.get(card.board)
     return board.place if board else ""
 
 
+def folder_of_card(card: Card | CardPlacement, boards: Mapping[str, Board]) -> str:
+    """The folder that a card works in; empty for a new one of its own."""
+    board = boards.get(card.board)
+    workspace = card.workspace or (board.workspace if board else "")
+    return workspace.partition(":")[2]
+
+
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides whether a card can start."""
+    """The state that decides whether a card can start."""
 
     settings: BoardSettings
     running: int
@@ -58,11 +66,11 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     by_board: Mapping[str, int]
     boards: Mapping[str, Board]
     over_budget: Mapping[str, str]
-    """Boards that have used their budget of the day, and how much."""
+    """Boards that have used today's budget, and how much."""
     dispatcher: str = ""
     """The process that runs cards; empty if none does."""
     places: frozenset[str] | None = None
-    """The machines on which cards are run; None if that does not matter."""
+    """The machines on which cards are run; None if it does not matter."""
     now: float
 
     @property
@@ -71,12 +79,12 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, self.settings.max_running - self.running)
 
     def full_agents(self) -> list[str]:
-        """Assignees that have as many running cards as they may."""
+        """Returns the assignees that have reached their limit of running cards."""
         limit = self.settings.max_per_agent
         return [name for name, count in self.by_agent.items() if limit and count >= limit]  # fmt: skip
 
     def full_boards(self) -> list[str]:
-        """Boards that may start nothing more now."""
+        """Returns the boards that may not start more cards now."""
         full = [
             slug
             for slug, board in self.boards.items()
@@ -86,7 +94,7 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
         return [*full, *(slug for slug in self.over_budget if slug not in full)]
 
     def why(self, card: Card, open_parents: tuple[str, ...] = ()) -> str:
-        """Why a card does not run now, in words; empty if it is over."""
+        """Returns why a card does not run now, in words; empty if it is finished."""
         match card.status:
             case "triage":
                 why = card.block_reason or _UNDECIDED
@@ -123,10 +131,18 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
                 machine=place,
                 state=t.logged("no dispatcher is running there"),
             )
+        folder = folder_of_card(card, self.boards)
+        if (
+            not place
+            and self.places is not None
+            and folder
+            and not Path(folder).is_dir()
+        ):
+            return t.logged("waits for a machine that has {folder}", folder=folder)
         return self._limit(card.board, agent) or t.logged("starts in a moment")
 
     def _limit(self, slug: str, agent: str) -> str:
-        """The limit that keeps a card from starting."""
+        """Returns the limit that prevents a card from starting."""
         board = self.boards.get(slug)
         if slug in self.over_budget:
             return t.logged(
@@ -169,7 +185,7 @@ def read_state(
     dispatcher: str = "",
     places: frozenset[str] | None = None,
 ) -> QueueState:
-    """Reads what decides about starts. Cheap: it looks at running cards and at boards."""
+    """Reads the state that decides about starts. Cheap: reads only running cards and boards."""
     runs = reader.open_runs()
     boards = {board.slug: board for board in reader.boards()}
     return QueueState(
@@ -201,7 +217,7 @@ def _over_budget(
 
 
 class CurrentSettings:
-    """The settings of boards as they are now: the file is read again when it has changed."""
+    """The current settings of boards: the file is read again when it has changed."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -209,7 +225,7 @@ class CurrentSettings:
         self._changed: BoardSettings | None = None
 
     def read(self) -> BoardSettings:
-        """The settings. A file that can't be used changes nothing, and the log says so."""
+        """Returns the settings. An unusable file changes nothing and is logged."""
         stamp = self._look()
         if stamp != self._stamp:
             self._stamp = stamp
@@ -231,5 +247,5 @@ _known: WeakKeyDictionary[App, CurrentSettings] = WeakKeyDictionary()
 
 
 def current_settings(app: App) -> CurrentSettings:
-    """The same for all that ask in a process, from the first time on."""
+    """Returns the settings reader that all callers in a process share."""
     return _known.setdefault(app, CurrentSettings(app))

@@ -1,4 +1,4 @@
-"""Ready cards that only another machine can run, while nothing runs cards there: whoever hears of them is told once."""
+"""Reports ready cards that only another machine can run, while nothing runs cards there. Each is reported once."""
 
 import logging
 import time
@@ -22,7 +22,7 @@ log = logging.getLogger("hermes.boards")
 
 
 class WaitingCards:
-    """Tells of the cards of one store. Of all processes that could, one does."""
+    """Reports the waiting cards of one store. Only one of the processes reports each card."""
 
     def __init__(self, app: App, boards: Boards) -> None:
         self._app = app
@@ -30,7 +30,7 @@ class WaitingCards:
         self._looked = float("-inf")
 
     def tell(self) -> None:
-        """Tells of cards that have waited for a while, each once. Looks now and then only."""
+        """Reports cards that have waited for a while, each once. Checks only from time to time."""
         now = self._app.clock.now()
         if now - self._looked < GONE_AFTER_S / 3:
             return
@@ -53,7 +53,7 @@ def _tell_all(tx: BoardTransaction, late: Mapping[str, WaitingWork]) -> None:
 
 
 def _is_untold(card: Card, found: WaitingWork, boards: Mapping[str, Board]) -> bool:
-    """Whether a card still waits for that machine, and nobody was told."""
+    """Returns whether a card still waits for that machine and was not reported yet."""
     is_ready = card.status == "ready" or (card.status == "review" and card.reviewer)
     place = place_of_card(card, boards)
     return bool(is_ready) and place == found.place and card.awaited != place
@@ -85,7 +85,7 @@ def _tell(tx: BoardTransaction, card: Card, found: WaitingWork) -> None:
 
 
 def _state(found: WaitingWork) -> str:
-    """What is known of a machine."""
+    """Describes what is known about a machine."""
     if found.is_draining:
         return t.logged("it is being stopped and begins nothing new")
     if not found.seen:

@@ -1,7 +1,7 @@
-"""The tools of a worker: what a session that works on a card can do with it and with its board.
+"""A worker's tools: what a session that works on a card can do with it and with its board.
 
-A closing tool (complete, block, request_review, request_changes) is written down at once and takes effect when the worker
-has ended, so that a card is never run by two workers.
+A closing tool (complete, block, request_review, request_changes) is recorded at once and takes effect when the worker
+has ended, so that two workers never run the same card.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -38,11 +38,11 @@ from hermes.tools.tool import spellings, tool
 t = translator(__name__)
 
 MAX_CARD_DEPTH = 5
-"""Cards that are made by workers of cards that were made by workers, and so on."""
+"""The maximum depth of cards created by workers of cards that workers created, and so on."""
 _MAX_MADE_CARDS = 50  # by one run
 _MAX_ARTIFACTS = 20
 _WORKERS_UNBLOCK = ("dependency", "transient")
-"""A card that is blocked for another reason waits for a person."""
+"""The kinds of block that workers may lift. A card blocked for another reason waits for a person."""
 _FROM_THE_START = "made for a person: see the card's text"
 _CLOSED = "The card is closed as {what}. Finish with a short final message, and start no other work."
 
@@ -50,7 +50,7 @@ OwnTaskId = Annotated[str, Meta(description="Your card's id; may be left out.")]
 
 
 def card_tools(app: App, session: str, secrets: Secrets) -> tuple[Tool, ...]:
-    """The tools of a session that works on a card; none for any other."""
+    """Returns the tools of a session that works on a card; empty for any other."""
     if not app.store.has_cards:
         return ()
     run = app.store.boards.read(lambda reader: reader.run_of_session(session))
@@ -65,7 +65,7 @@ def _artifact_paths(arguments: Mapping[str, Any]) -> Iterable[str]:
 
 
 class CardTools(CardToolset):
-    """What a worker does with its card and with others of its board."""
+    """A worker's operations on its card and on others of its board."""
 
     def __init__(self, app: App, run: CardRun) -> None:
         super().__init__(app, run)
@@ -73,7 +73,7 @@ class CardTools(CardToolset):
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """All of them; only a reviewer can request changes."""
+        """All tools of this set; only a reviewer can request changes."""
         found: tuple[Tool, ...] = (
             self.kanban_show,
             self.kanban_list,
@@ -344,7 +344,7 @@ class CardTools(CardToolset):
         return await self._done(unblock)
 
     def _require_own(self, task_id: str, board: str) -> None:
-        """Raises ToolFailed if a tool for the worker's own card names another."""
+        """Raises ToolFailed if a tool for the worker's own card names another card."""
         self._require_own_board(board)
         if task_id not in ("", self._run.card):
             raise ToolFailed(
@@ -375,9 +375,9 @@ class CardTools(CardToolset):
         return card
 
     def _require_own_place(self, mine: Card, workspace: str) -> None:
-        """Raises ToolFailed for a workspace other than the worker's own: a text that it read may have asked for it.
+        """Raises ToolFailed for a workspace other than the worker's own: injected text may have asked for it.
 
-        Only the very places count, not folders in them, which a worker could replace by a link to elsewhere.
+        Only these exact folders count, not folders inside them, which a worker could replace with a link to elsewhere.
         """
         board = self._boards.board(mine.board).workspace
         own = {"", "scratch", board, mine.workspace or board}
@@ -407,7 +407,7 @@ class CardTools(CardToolset):
         return write
 
     def _close(self, ending: RunEnding) -> str:
-        """Writes down how the worker closes its card. The first time counts."""
+        """Records how the worker closes its card. Only the first time counts."""
 
         def write(tx: BoardTransaction) -> None:
             run = tx.run(self._run.id)

@@ -1,4 +1,4 @@
-"""Where a card works: a scratch folder, a folder of the user, or a worktree of a git repository."""
+"""The workspace of a card: a scratch folder, a folder of the user, or a worktree of a git repository."""
 
 import shutil
 from pathlib import Path
@@ -23,7 +23,7 @@ class CardWorkspace(msgspec.Struct, frozen=True):
 
 
 def scratch_root(app: App) -> Path:
-    """Where scratch folders are: outside Hermes' home, which commands can't write to."""
+    """Returns the folder for scratch folders: outside Hermes' home, which commands can't write to."""
     wanted = app.settings.boards.folder
     if wanted:
         return Path(wanted).expanduser()
@@ -31,7 +31,7 @@ def scratch_root(app: App) -> Path:
 
 
 def prepare_workspace(app: App, card: Card, board: Board | None) -> CardWorkspace:
-    """Makes sure that the workspace of a card is there. Raises HermesError if it can't be."""
+    """Creates or checks the workspace of a card. Raises HermesError if that fails."""
     wanted = card.workspace or (board.workspace if board else "") or "scratch"
     kind, _, path = wanted.partition(":")
     if kind == "scratch":
@@ -47,7 +47,7 @@ def prepare_workspace(app: App, card: Card, board: Board | None) -> CardWorkspac
 
 
 def leave_workspace(app: App, card: Card, board: Board | None) -> str:
-    """Clears up after a card that is done. Returns what a person should know: where its work is."""
+    """Cleans up after a finished card. Returns what a person should know: where its work is."""
     wanted = card.workspace or (board.workspace if board else "") or "scratch"
     kind, _, path = wanted.partition(":")
     if kind == "scratch":

@@ -36,7 +36,7 @@ _DRAFT_TOKENS = 2_000
 
 
 def parse_goal(text: str, settings: GoalSettings, *, by: str = "") -> GoalSet:
-    """The goal that a person typed. Raises UsageError if it has no outcome, or a line that makes no sense."""
+    """Parses the goal that a person typed. Raises UsageError if it has no outcome, or an invalid line."""
     if len(text) > MAX_GOAL_CHARS:
         raise UsageError(
             t.later(
@@ -102,7 +102,7 @@ def draft_request(text: str) -> ModelRequest:
 
 
 def drafted(reply: str, typed: str, settings: GoalSettings, *, by: str) -> GoalSet:
-    """The goal that a model wrote, as a draft. What it did not write is as the person typed it."""
+    """Returns the goal that a model wrote, as a draft. Parts that it did not write stay as the person typed them."""
     body = re.sub(r"(?m)^```\w*$", "", reply).strip()
     body = re.sub(r"(?i)^\s*goal\s*:\s*", "", body)
     try:
@@ -125,7 +125,7 @@ def drafted(reply: str, typed: str, settings: GoalSettings, *, by: str) -> GoalS
 
 
 def goal_lines(goal: GoalSet, subgoals: Sequence[str] = ()) -> list[str]:
-    """The goal and its conditions, one per line."""
+    """Returns the goal and its conditions, one per line."""
     named = (
         ("Verify", goal.verify),
         ("Constraints", goal.constraints),

@@ -1,7 +1,7 @@
 """The judge of goals: what it is shown of a turn, and how its answer is read.
 
-It sees what Hermes itself recorded: calls and their results, exit codes, changed files, the result of the `verify`
-command. All of that is fenced: text in a tool's output or in an answer can't end a goal.
+The judge sees what Hermes itself recorded: calls and their results, exit codes, changed files, the result of the
+`verify` command. All of that is fenced, so that text in a tool's output or in an answer can't end a goal.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ _INSTRUCTIONS = (
 
 
 class UnreadableVerdict(HermesError):
-    """The judge answered with something that is no verdict."""
+    """The judge's answer is not a verdict."""
 
 
 class WaitFor(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class WaitFor(msgspec.Struct, frozen=True):
 
 
 class JudgeAnswer(msgspec.Struct, frozen=True):
-    """What a judge answers."""
+    """The judge's answer."""
 
     verdict: Literal["done", "continue", "wait", "needs_you"]
     reason: str = ""
@@ -62,18 +62,18 @@ class JudgeAnswer(msgspec.Struct, frozen=True):
 
 
 class TurnEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the last turn beside its rows."""
+    """What is known about the last turn besides its rows."""
 
     rows: Sequence[Event] = ()
     diff: str = ""
     check: RuleCheck | None = None
     running: Mapping[str, str] = {}
-    """Background processes and children that still run: their name and what they do."""
+    """Background processes and children that still run: their names and tasks."""
     time: str = ""
 
 
 def judge_request(progress: GoalProgress, evidence: TurnEvidence) -> ModelRequest:
-    """What the judge is asked."""
+    """Returns the request to the judge."""
     goal = progress.goal
     if goal is None:
         raise ValueError("there is no goal")
@@ -112,7 +112,7 @@ def _check_text(check: RuleCheck) -> str:
 
 
 def _recorded(evidence: TurnEvidence) -> Iterable[str]:
-    """What the log has of the turn: its calls with their results, the project's checks, and what changed."""
+    """Yields what the log has of the turn: its calls with their results, the project's checks, and the changes."""
     arguments = {
         one.call_id: one.arguments
         for one in evidence.rows
@@ -139,7 +139,7 @@ def _recorded(evidence: TurnEvidence) -> Iterable[str]:
 
 
 def _ends(text: str) -> str:
-    """The beginning and the end of a result: exit codes are at the end."""
+    """Returns the beginning and the end of a result, because exit codes are at the end."""
     if len(text) <= _MAX_RESULT_CHARS:
         return text
     half = _MAX_RESULT_CHARS // 2
@@ -156,7 +156,7 @@ def _without_thoughts(text: str) -> str:
 
 
 def read_verdict(text: str) -> JudgeAnswer:
-    """The verdict in a judge's answer. Raises UnreadableVerdict."""
+    """Parses the verdict in a judge's answer. Raises UnreadableVerdict."""
     body = _without_thoughts(text)
     start, end = body.find("{"), body.rfind("}")
     if start < 0 or end < start:

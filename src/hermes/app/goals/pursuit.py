@@ -1,8 +1,8 @@
 """Works towards the goal of a session: decides after each turn whether it is reached, and what comes next.
 
 A runner calls `advance` when nothing else waits in its session. Rules decide first (how the turn ended, the `verify`
-command), then the judge. Every decision is a row, written together with the message that goes on, so a process that
-is killed in between loses nothing: whoever runs the session next finds the message waiting.
+command), then the judge. Every decision is a row, written together with the message that continues the work. So a
+process that is killed in between loses nothing: the next process that runs the session finds the message waiting.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 JUDGE_TRIES = 3
-"""How often a judge is asked that can't be reached, or whose answer can't be read."""
+"""How often the judge is asked if it can't be reached or its answer can't be read."""
 _MIN_WAIT_S, _DEFAULT_WAIT_S = 1.0, 300.0
 _MAX_EVIDENCE_ROWS = 2_000
 _GO_ON = (
@@ -62,7 +62,7 @@ _BEGIN = (
 
 
 class GoalServices(msgspec.Struct, frozen=True):
-    """What the pursuit of goals needs from the process: a judge, the sandbox, and what is known of turns and processes."""
+    """What the pursuit of goals needs from the process: a judge, the sandbox, and facts about turns and processes."""
 
     ask: Callable[[str, ModelRequest], Awaitable[AssistantMessage]]
     """Asks the judge's model, for a session. Raises HermesError."""
@@ -71,11 +71,11 @@ class GoalServices(msgspec.Struct, frozen=True):
     diff: Callable[[str, Path], str]
     """What a turn changed in its folder."""
     processes: Callable[[str], Mapping[str, str]]
-    """The background processes of a session that run here, with what they run."""
+    """The background processes of a session that run here, with their commands."""
     children: Callable[[str], Mapping[str, str]]
-    """The sessions that work for a session, with what they do."""
+    """The sessions that work for a session, with their tasks."""
     budget: Callable[[str, Cap], TurnBudget]
-    """The caps of a turn, with that of its goal."""
+    """The caps of a turn, including that of its goal."""
     process_end: Callable[[str, str], Awaitable[None]]
     """Waits for the end of a background process of a session."""
 
@@ -90,9 +90,10 @@ class GoalPursuit:
     async def advance(
         self, journal: SessionJournal, look: Callable[[], Awaitable[bool]]
     ) -> bool:
-        """Decides what comes next, when nothing waits in the session. Returns whether there is more to do.
+        """Decides what comes next when nothing waits in the session. Returns whether there is more to do.
 
-        `look` returns whether a message waits by now: a person's message goes first, and is judged with what it led to.
+        `look` returns whether a message has arrived: a person's message goes first, and is judged together with its
+        results.
         """
         progress = journal.history.goal
         if progress.status == "waiting":
@@ -118,7 +119,7 @@ class GoalPursuit:
         return bool(journal.history.waiting)
 
     def budget(self, session: str, progress: GoalProgress) -> TurnBudget | None:
-        """The caps of the next turn, if its goal has one of its own."""
+        """Returns the caps of the next turn, if its goal has its own."""
         goal = progress.goal
         if goal is None or not progress.is_open or not goal.budget:
             return None
@@ -128,7 +129,7 @@ class GoalPursuit:
         )
 
     async def rest(self, session: str, progress: GoalProgress) -> None:
-        """Waits until what a goal waits for has come, or its time is over."""
+        """Waits until the awaited event has happened or its time is over."""
         judged = progress.last
         if judged is None:
             return
@@ -145,7 +146,7 @@ class GoalPursuit:
         elif judged.wait_for == "child":
             await self._child_end(judged.wait_name)
         else:
-            await asyncio.Event().wait()  # the time alone ends it
+            await asyncio.Event().wait()  # only the time ends it
 
     async def _child_end(self, child: str) -> None:
         store = self._app.store
@@ -163,7 +164,7 @@ class GoalPursuit:
             return True
 
     async def _wake(self, journal: SessionJournal) -> bool:
-        """Goes on after a wait. Returns False if it is not over."""
+        """Continues after a wait. Returns False if the wait is not over."""
         progress = journal.history.goal
         judged = progress.last
         if judged is None:
@@ -187,7 +188,7 @@ class GoalPursuit:
         return ""
 
     async def _decide(self, journal: SessionJournal) -> list[Event]:
-        """The rows that say what comes next."""
+        """Returns the rows with the decision on what comes next."""
         progress = journal.history.goal
         goal = progress.goal
         folder = Path(self._app.store.sessions.origin(journal.session).cwd or ".")
@@ -228,7 +229,7 @@ class GoalPursuit:
         *,
         is_first: bool,
     ) -> tuple[JudgeAnswer, str]:
-        """Asks the judge, a limited number of times. Raises what went wrong the last time."""
+        """Asks the judge, a limited number of times. Raises the last error."""
         journal.show(GoalChecking(step="judge"))
         progress = journal.history.goal
         evidence = await asyncio.to_thread(
@@ -328,7 +329,7 @@ class GoalPursuit:
         *,
         is_first: bool,
     ) -> list[Event]:
-        """The verdict, and what follows it: the next message, a pause, or nothing."""
+        """Returns the verdict and its consequence: the next message, a pause, or nothing."""
         if judged.verdict not in ("continue", "wait"):
             return [judged]
         if not is_first and (limit := self._limit(session, progress, judged)):
@@ -340,7 +341,7 @@ class GoalPursuit:
         return [judged, _message(progress, _why(progress, judged))]
 
     def _limit(self, session: str, progress: GoalProgress, judged: GoalJudged) -> str:
-        """Why a goal that is not reached pauses now; empty if it goes on."""
+        """Returns why an unreached goal pauses now; empty if it continues."""
         goal, last = progress.goal, progress.last
         if goal is None:
             return ""
@@ -352,7 +353,7 @@ class GoalPursuit:
             )
         if last is not None and judged.reply and judged.reply == last.reply:
             return t.logged("The last two answers were the same.")
-        is_stuck = judged.verdict == "continue"  # what is waited for may mend it
+        is_stuck = judged.verdict == "continue"  # the awaited event may fix it
         if last and is_stuck and judged.failure and judged.failure == last.failure:
             return t.logged("The same thing failed twice.")
         if goal.budget:
@@ -362,7 +363,7 @@ class GoalPursuit:
         return ""
 
     def _used(self, session: str, progress: GoalProgress) -> float:
-        """What the session and its children used since the goal was set, in the unit of its budget."""
+        """Returns the usage of the session and its children since the goal was set, in the unit of its budget."""
         goal = progress.goal
         if goal is None or not goal.budget:
             return 0.0
@@ -374,14 +375,14 @@ class GoalPursuit:
 
 
 def used_so_far(app: App, session: str) -> tuple[float, int]:
-    """What a session and its children have cost, and their tokens."""
+    """Returns the cost and the tokens of a session and its children."""
     rows = app.store.sessions.usage(session=session)
     tokens = sum(row.input_tokens + row.output_tokens for row in rows)
     return sum(row.cost_usd for row in rows), tokens
 
 
 def _failed(progress: GoalProgress) -> GoalJudged | None:
-    """The verdict on a turn that failed or was cut off: try once more. Nothing needs to be judged."""
+    """Returns the verdict on a turn that failed or was cut off: retry once. No judge is needed."""
     ended = progress.ended
     if ended is None or progress.is_fresh:
         return None
@@ -401,7 +402,7 @@ def _failed(progress: GoalProgress) -> GoalJudged | None:
 
 
 def _stopped(progress: GoalProgress) -> str:
-    """Why the way a turn ended pauses the goal; empty if it does not."""
+    """Returns why the end of a turn pauses the goal; empty if it does not."""
     ended, last = progress.ended, progress.last
     if ended is None or progress.is_fresh:
         return ""
@@ -420,7 +421,7 @@ def _stopped(progress: GoalProgress) -> str:
 
 
 def _known_wait(answer: JudgeAnswer, running: Mapping[str, str]) -> JudgeAnswer:
-    """The answer with the whole name of what is waited for. Nobody waits for what does not run."""
+    """Returns the answer with the full name of what it waits for; `continue` if that no longer runs."""
     wait = answer.wait
     name = (wait.process or wait.child) if wait is not None else ""
     if answer.verdict != "wait" or not name:
@@ -435,7 +436,7 @@ def _known_wait(answer: JudgeAnswer, running: Mapping[str, str]) -> JudgeAnswer:
 
 
 def _failure(ended: TurnEnded | None, check: RuleCheck | None) -> str:
-    """A hash of what failed, without numbers: times and addresses change from run to run."""
+    """Returns a hash of the failure, without numbers, because times and addresses change from run to run."""
     if ended is not None and ended.reason in ("failed", "crashed"):
         return _digest(f"{ended.reason} {re.sub(r'[0-9]+', '#', ended.detail)}")
     if check is not None and check.outcome == "failed" and check.output:
@@ -464,7 +465,7 @@ def _why(progress: GoalProgress, judged: GoalJudged | None = None) -> str:
 
 
 def _message(progress: GoalProgress, why: str = "") -> UserMessage:
-    """The message that goes on with a goal. It has the whole goal, so that no compaction loses it."""
+    """Returns the message that continues a goal. It contains the whole goal, so that no compaction loses it."""
     goal = progress.goal
     lines = goal_lines(goal, progress.subgoals) if goal is not None else []
     rest = _GO_ON.format(why=why).strip() if why else _BEGIN

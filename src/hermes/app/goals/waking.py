@@ -1,8 +1,8 @@
-"""Goals that wait: who starts their session again.
+"""Waiting goals: which process restarts their session.
 
-The process that has a session waits with its goal, and holds a role of that name as long as it does. When it ends, the role
-is nobody's, and a `GoalWaker` in a gateway, dashboard or worker takes the session over. The role is taken before the
-verdict is written, so that a process that is killed in between loses nothing.
+The process that has a session waits for its goal, and holds a role of that name meanwhile. When the process ends,
+nobody holds the role, and a `GoalWaker` in a gateway, dashboard or worker takes the session over. The role is taken
+before the verdict is written, so that a process that is killed in between loses nothing.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("hermes.goals")
 
 WAITING_ROLE = "goal/"
-"""What the names of the roles of processes that wait with a goal begin with."""
+"""The prefix of the roles of processes that wait for a goal."""
 _WAKER_ROLE = "goal-waker/"
 _SCAN_INTERVAL_S = 3.0
 _RENEW_INTERVAL_S = LEASE_TTL_S / 3
@@ -34,18 +34,18 @@ _LOOKING = "looking for goals that wait"
 
 
 def waiting_role(session: str) -> str:
-    """The role of the process that waits with the goal of a session."""
+    """Returns the role of the process that waits for a session's goal."""
     return f"{WAITING_ROLE}{session}"
 
 
 def living_wakers(app: App) -> list[str]:
-    """What the processes are that would wake a goal, such as `gateway`."""
+    """Returns the kinds of processes that would wake a goal, such as `gateway`."""
     held = app.store.roles.held(_WAKER_ROLE)
     return sorted({str(role.facts.get("surface", "")) for role in held})
 
 
 def who_wakes(app: App, session: str) -> str:
-    """Says who starts a session again whose goal waits; plainly, if nobody does."""
+    """Says which process restarts a session whose goal waits, or that none does."""
     if app.store.roles.held(waiting_role(session)):
         return t.logged("It goes on by itself.")
     if wakers := living_wakers(app):
@@ -58,7 +58,7 @@ def who_wakes(app: App, session: str) -> str:
 
 
 class WaitingGoals:
-    """The sessions of one process whose goal waits. `start` is called when one is to go on."""
+    """The sessions of one process whose goal waits. `start` is called when one should continue."""
 
     def __init__(self, app: App, start: Callable[[str], None]) -> None:
         self._app = app
@@ -67,25 +67,25 @@ class WaitingGoals:
         self._held: set[str] = set()
 
     def find(self, session: str) -> "asyncio.Task[None] | None":
-        """What waits with the goal of a session here."""
+        """Returns the task that waits here for a session's goal."""
         return self._tasks.get(session)
 
     def adopt(self, session: str) -> None:
-        """A goal whose process is gone is taken over here: it waits on, goes on or is forgotten."""
+        """Takes over a goal whose process is gone: it keeps waiting, continues or is forgotten."""
         self._held.add(session)
 
     def begin(self, session: str, waiting: Coroutine[Any, Any, None]) -> None:
-        """Waits with a goal; `waiting` ends when what it waits for has come."""
+        """Starts waiting for a goal; `waiting` ends when the awaited event has happened."""
         if (before := self._tasks.pop(session, None)) is not None:
             before.cancel()
         self._held.add(session)
         future = asyncio.ensure_future(waiting)
         task = asyncio.ensure_future(self._wait(session, future))
-        task.add_done_callback(lambda _: future.cancel())  # also if it never began
+        task.add_done_callback(lambda _: future.cancel())  # even if it never began
         self._tasks[session] = task
 
     async def end(self, session: str) -> None:
-        """Forgets a goal that waits no more, if it waited here or nowhere."""
+        """Forgets a goal that no longer waits, if it waited here or nowhere."""
         if session not in self._tasks and session in self._held:
             self._held.discard(session)
             with contextlib.suppress(StoreError):  # whoever looks next forgets it
@@ -93,12 +93,10 @@ class WaitingGoals:
                 await asyncio.to_thread(roles.forget, waiting_role(session))
 
     async def close(self) -> None:
-        """Stops waiting. The goals are left to other processes."""
+        """Stops waiting. Other processes take over the goals."""
         sessions = list(self._tasks)
         await cancel_and_wait(*self._tasks.values())
-        with contextlib.suppress(
-            StoreError
-        ):  # others find out that this process is gone
+        with contextlib.suppress(StoreError):  # others notice that this process is gone
             await asyncio.to_thread(self._release, sessions)
 
     def _release(self, sessions: list[str]) -> None:
@@ -131,7 +129,7 @@ def _take(app: App, name: str, role: "HeldRole | None") -> "HeldRole | None":
 
 
 class GoalWaker:
-    """Runs as a task of a process that lives long. Takes over goals whose process is gone."""
+    """Runs as a task of a long-lived process. Takes over goals whose process is gone."""
 
     def __init__(
         self, app: App, service: "Callable[[], SessionService]", surface: str
@@ -141,7 +139,7 @@ class GoalWaker:
         self._surface = surface
 
     async def run(self) -> None:
-        """Looks until it is cancelled."""
+        """Checks until it is cancelled."""
         role: HeldRole | None = None
         errors, renewed = self._app.errors, 0.0
         clock = asyncio.get_running_loop().time
@@ -194,6 +192,6 @@ class GoalWaker:
         if origin.place and origin.place != this_place(self._app):
             return  # its folder is on another machine
         if await asyncio.to_thread(store.leases.holder, session) is not None:
-            return  # somebody works on it
+            return  # another process works on it
         log.info("goes on with the goal of session %s", session)
         await self._service().take_over_goal(session)

@@ -1,4 +1,4 @@
-"""Checks after an import that everything the journal names is really here, by reading it again."""
+"""Checks after an import that everything in the journal exists here, by reading it again."""
 
 from collections.abc import Iterator
 
@@ -40,7 +40,7 @@ class ImportCheck:
         self._jobs = {(job.prompt, job.schedule) for job in jobs}
 
     def missing(self) -> Iterator[SkippedItem]:
-        """Yields what is not here as it was imported."""
+        """Yields what is missing here or differs from what was imported."""
         for item in self._past.items:
             what, is_here = self._find(item)
             if not is_here:
@@ -83,7 +83,7 @@ class ImportCheck:
                 raise AssertionError(item)
 
     def _has_session(self, item: ImportedSession) -> bool:
-        """Whether a session is here with every row."""
+        """Returns whether a session exists here with every row."""
         try:
             lines = sum(1 for _ in self._app.store.transfer.export(item.id))
         except HermesError:

@@ -1,4 +1,4 @@
-"""What a source holds besides conversations, in one form for every kind of agent. Reads only."""
+"""The contents of a source besides conversations, in one form for every kind of agent. Only reads."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ _ON_REQUEST = "secrets are only imported with --secrets"
 
 
 class MemoryText(msgspec.Struct, frozen=True):
-    """A memory file of a source: where its notes go, what to call it, and its text."""
+    """A memory file of a source: where its notes go, its name, and its text."""
 
     file: MemoryName
     label: str
@@ -39,23 +39,23 @@ class MemoryText(msgspec.Struct, frozen=True):
 
 
 class ImportContents(msgspec.Struct, kw_only=True):
-    """Everything that can be imported from a source, before it is compared with what is here."""
+    """Everything that can be imported from a source, before the comparison with what exists here."""
 
     memories: list[MemoryText] = []
     identity: str = ""
     skill_folders: list[Path] = []
     made_skills: list[SkillSource] = []
-    """Skills made from files of the source that are none there."""
+    """Skills made from files of the source that are not skills there."""
     config: ImportedConfig = ImportedConfig()
     jobs: tuple[JobDraft, ...] = ()
     rules: list[ForeignRule] = []
     unusable_jobs: int = 0
-    """How many jobs of the source can't be jobs here. They are named."""
+    """How many jobs of the source can't be jobs here. They are only named."""
     unusable_rules: int = 0
 
 
 class ContentReader:
-    """Reads the parts of one source. What can't be read is added to `left`."""
+    """Reads the parts of one source. Unreadable parts are added to `left`."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class ContentReader:
         self._secrets = secrets and "secrets" in parts
 
     def read(self, kind: Kind) -> ImportContents:
-        """Reads a source of a kind."""
+        """Reads a source of the given kind."""
         match kind:
             case "hermes":
                 return self._hermes()
@@ -217,7 +217,7 @@ class ContentReader:
 def _instructions_skill(
     agent: openclaw.OpenClawAgent, instructions: str, soul: str
 ) -> SkillSource | None:
-    """An agent's instructions as a skill: they are long, and few of them are for every session."""
+    """Returns an agent's instructions as a skill, because they are long, and few of them apply to every session."""
     if not instructions.strip() and not soul.strip():
         return None
     name = f"openclaw-{agent.id.lower().replace('_', '-')}"[:60].rstrip("-")

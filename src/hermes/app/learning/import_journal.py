@@ -1,5 +1,8 @@
-"""The journal of each import, in `imports/` of the home. An item is written down before it is made, so that an import
-that was interrupted can be undone too. Secrets are only named in it, with a salted hash."""
+"""The journal of each import, in `imports/` of the home.
+
+An item is recorded before it is created, so that an interrupted import can be undone too. Secrets are only named, with
+a salted hash.
+"""
 
 import hashlib
 import itertools
@@ -25,7 +28,7 @@ _UNDONE = ".undone"
 
 
 class StartedImport(msgspec.Struct, frozen=True, tag="import", tag_field="item"):
-    """The first line: where everything came from."""
+    """The first line: the source of the import."""
 
     source: str
     kind: str
@@ -33,7 +36,7 @@ class StartedImport(msgspec.Struct, frozen=True, tag="import", tag_field="item")
 
 
 class ImportedSession(msgspec.Struct, frozen=True, tag="session", tag_field="item"):
-    """A session, and how many rows it had."""
+    """A session, and its number of rows."""
 
     id: str
     rows: int
@@ -100,7 +103,7 @@ JournalItem = (
 
 
 def digest(import_id: str, value: str) -> str:
-    """The hash by which a later look tells whether a value is still the imported one."""
+    """Returns a hash that later shows whether a value is still the imported one."""
     return hashlib.sha256(f"{import_id}\0{value}".encode(errors="replace")).hexdigest()
 
 
@@ -117,7 +120,7 @@ class ImportJournal:
         sync_folder(folder)
 
     def add(self, *items: JournalItem) -> None:
-        """Writes items down, durably. The caller makes them afterwards."""
+        """Records items durably. The caller creates them afterwards."""
         for item in items:
             self._write(item, sync=item is items[-1])
 
@@ -132,7 +135,7 @@ class ImportJournal:
 
 
 def new_journal(home: Path, started: StartedImport) -> ImportJournal:
-    """Begins the journal of an import, under the time as its name."""
+    """Starts the journal of an import, named after the current time."""
     stamp = datetime.fromtimestamp(started.when, UTC).strftime("%Y%m%d-%H%M%S")
     for number in itertools.count(1):
         name = stamp if number == 1 else f"{stamp}-{number}"
@@ -142,7 +145,7 @@ def new_journal(home: Path, started: StartedImport) -> ImportJournal:
 
 
 class PastImport(msgspec.Struct, frozen=True):
-    """An import that was made: its journal, read again."""
+    """An earlier import: its journal, read again."""
 
     id: str
     path: Path
@@ -150,7 +153,7 @@ class PastImport(msgspec.Struct, frozen=True):
     items: tuple[JournalItem, ...]
 
     def close(self) -> None:
-        """Marks it as undone. It is not offered again."""
+        """Marks the import as undone, so that it is not offered again."""
         self.path.replace(self.path.with_name(self.path.name + _UNDONE))
         sync_folder(self.path.parent)
 

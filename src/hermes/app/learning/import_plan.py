@@ -1,4 +1,4 @@
-"""The plan of an import and its report: what would be imported, what was, and what was not and why."""
+"""The plan of an import and its report: what would be imported, what was, what was not, and why."""
 
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -40,14 +40,14 @@ _IN_WORDS: dict[List, str] = {
 
 
 class PlannedRule(msgspec.Struct, frozen=True):
-    """A permission of another agent as a rule of `policy.yaml`, and as the other agent wrote it."""
+    """A permission of another agent as a rule of `policy.yaml`, and in the other agent's words."""
 
     list: List
     rule: PolicyRule
     original: str
 
     def describe(self) -> str:
-        """The rule in words."""
+        """Returns the rule in words."""
         return f"{_IN_WORDS[self.list]}: {self.rule.describe()}"
 
 
@@ -57,7 +57,7 @@ class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):
     source: Path
     kind: Kind
     sessions: tuple[Path, ...] = ()
-    """The files of conversations; for a home with a database, that."""
+    """The files with conversations; for a home with a database, that file."""
     new_sessions: int = 0
     messages: int = 0
     identity: str = ""
@@ -108,7 +108,7 @@ class ImportReport(msgspec.Struct):
     rules: int = 0
     problems: list[SkippedItem] = []
     missing: list[SkippedItem] = []
-    """What should be here after the import but is not."""
+    """What should exist here after the import but does not."""
 
     @property
     def imported(self) -> dict[Part, int]:

@@ -1,4 +1,4 @@
-"""Plans an import: compares what a source holds with what is here. Writes nothing."""
+"""Plans an import: compares the contents of a source with what exists here. Writes nothing."""
 
 import os
 from pathlib import Path
@@ -52,8 +52,10 @@ class ImportPlanner:
         agent: str = "",
         secrets: bool = False,
     ) -> ImportPlan:
-        """Plans an import. Writes nothing. `agent` is the only one of the source to import; secrets of agents other
-        than Hermes Agent are imported with `secrets`.
+        """Plans an import. Writes nothing.
+
+        `agent` is the only agent of the source to import. Secrets of agents other than Hermes Agent are imported only
+        with `secrets`.
         """
         source = Path(os.path.abspath(source))  # noqa: PTH100 - a link stays one
         kind, files = find(source)
@@ -86,7 +88,7 @@ class ImportPlanner:
     def _count(
         self, kind: Kind, files: tuple[Path, ...], left: list[SkippedItem]
     ) -> tuple[int, int, int]:
-        """The conversations of the source, the new ones, and their messages."""
+        """Counts the conversations of the source, the new ones, and their messages."""
         messages = known = total = 0
         new: set[str] = set()
         for conversation in read(kind, files, left):
@@ -145,7 +147,7 @@ class ImportPlanner:
     def _plan_notes(
         self, contents: ImportContents, left: list[SkippedItem]
     ) -> tuple[tuple[MemoryEdit, ...], int]:
-        """The notes that fit, and how many there are. Each is tried after those before it."""
+        """Returns the notes that fit, and how many there are. Each is tried after the earlier ones."""
         edits: tuple[MemoryEdit, ...] = ()
         total = 0
         for memory in contents.memories:
@@ -166,7 +168,7 @@ class ImportPlanner:
         return edits, total
 
     def _plan_identity(self, identity: str, left: list[SkippedItem]) -> str:
-        """The text for SOUL.md, unless there is one or it looks injected."""
+        """Returns the text for SOUL.md, unless one exists here or the text looks injected."""
         if not identity:
             return ""
         path = self._app.home.root / IDENTITY_FILE
@@ -185,7 +187,7 @@ class ImportPlanner:
     def _plan_skills(
         self, contents: ImportContents, left: list[SkippedItem]
     ) -> tuple[tuple[InstallPlan, ...], int]:
-        """The skills that can be installed, and how many the source has of its own."""
+        """Returns the skills that can be installed, and how many the source itself has."""
         found: dict[str, InstallPlan] = {}
         own = {
             skill.name
@@ -253,7 +255,7 @@ class ImportPlanner:
 
 
 def has_session(app: App, session: str) -> bool:
-    """Whether a session is here."""
+    """Returns whether a session exists here."""
     if not app.has_log:
         return False
     try:
@@ -265,7 +267,7 @@ def has_session(app: App, session: str) -> bool:
 def _files_of(
     kind: Kind, source: Path, files: tuple[Path, ...], agent: str
 ) -> tuple[Path, ...]:
-    """The files of one agent. Raises LearningError if there is no such agent."""
+    """Returns the files of one agent. Raises LearningError if there is no such agent."""
     if kind != "openclaw":
         raise LearningError(
             t.later("Only a home of OpenClaw has several agents."),
@@ -283,7 +285,7 @@ def _files_of(
 
 
 def _skill_folders(contents: ImportContents, left: list[SkippedItem]) -> list[Path]:
-    """The folders of skills, without hidden ones and those that came with the other agent."""
+    """Returns the folders of skills, except hidden ones and those bundled with the other agent."""
     found: list[Path] = []
     for top in contents.skill_folders:
         bundled = _bundled_skills(top)
@@ -300,14 +302,14 @@ def _skill_folders(contents: ImportContents, left: list[SkippedItem]) -> list[Pa
 
 
 def _bundled_skills(folder: Path) -> set[str]:
-    """The skills that came with the other agent, according to its own list."""
+    """Returns the skills bundled with the other agent, according to its own list."""
     path = folder / ".bundled_manifest"
     lines = path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
     return {line.partition(":")[0].strip() for line in lines if line.strip()}
 
 
 def _known(provider: str, carried: ImportedConfig) -> bool:
-    """Whether a provider exists here, or is imported with the settings."""
+    """Returns whether a provider exists here, or is imported with the settings."""
     if f"custom_providers.{provider}.base_url" in carried.settings:
         return True
     address = str(carried.settings.get("model.base_url", ""))
@@ -319,7 +321,7 @@ def _known(provider: str, carried: ImportedConfig) -> bool:
 
 
 def _is_taken(here: dict[str, object], key: str) -> bool:
-    """Whether a setting has a value here. An entry of a table, such as an MCP server, is taken as a whole."""
+    """Returns whether a setting has a value here. An entry of a table, such as an MCP server, counts as a whole."""
     table, _, rest = key.partition(".")
     if table in TABLES:
         return value_at(here, f"{table}.{rest.partition('.')[0]}") is not None

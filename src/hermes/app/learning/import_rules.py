@@ -1,7 +1,7 @@
-"""Permissions of Claude Code and codex as rules of `policy.yaml`.
+"""Converts permissions of Claude Code and codex to rules of `policy.yaml`.
 
-What another agent denies is forbidden here. What it allows is judged by the policy first: a rule that would allow what
-the policy forbids, or asks about whatever the rules say, is not imported.
+What another agent denies is forbidden here. What it allows is checked against the policy first: a rule is not imported
+if it would allow what the policy forbids, or what the policy always asks about.
 """
 
 import ast
@@ -40,12 +40,12 @@ _CODEX_DECISIONS: dict[str, List] = {
 }
 _FILE_TOOLS = ("Read", "Edit", "Write", "MultiEdit", "NotebookEdit")
 _NEVER_ALLOWED = ("rm -rf /", "-c 'rm -rf /'", "-rf /", "/ -delete")
-"""Ends of commands that the policy forbids if the program behind a rule acts on them."""
+"""Endings of commands that the policy forbids if the program of a rule acts on them."""
 _SHELL_SIGNS = re.compile(r"[|&;<>$`(){}\n\\*?\[\]]")
 
 
 class ForeignRule(msgspec.Struct, frozen=True):
-    """A permission of another agent: its list here, its text there, and the rule that it becomes."""
+    """A permission of another agent: its list here, its original text, and the resulting rule."""
 
     list: List
     original: str
@@ -53,7 +53,7 @@ class ForeignRule(msgspec.Struct, frozen=True):
 
 
 def claude_rules(source: Path, left: list[SkippedItem]) -> list[ForeignRule]:
-    """The permissions in the settings of Claude Code."""
+    """Returns the permissions in the settings of Claude Code."""
     found: list[ForeignRule] = []
     for name in SETTINGS_NAMES if source.is_dir() else ():
         try:
@@ -84,7 +84,7 @@ def _translated(
 
 
 def _claude_rule(title: List, text: str) -> tuple[List, PolicyRule]:
-    """The rule for one permission. Raises ValueError with the reason if there is none."""
+    """Returns the rule for one permission. Raises ValueError with the reason if there is none."""
     shape = re.fullmatch(r"(\w+)(?:\((.*)\))?", text, re.DOTALL)
     if shape is None:
         raise ValueError("it is no permission")
@@ -126,7 +126,7 @@ def _command_rule(title: List, inside: str) -> PolicyRule:
 
 
 def _path(inside: str) -> str:
-    """A path as the policy has it: absolute, or below the home folder. `//x` is absolute in Claude Code."""
+    """Returns a path in the policy's form: absolute, or below the home folder. `//x` is absolute in Claude Code."""
     path = re.sub(r"(/\*\*(/\*)?|/\*)$", "", inside)
     if path.startswith("//"):
         path = path[1:]
@@ -138,7 +138,7 @@ def _path(inside: str) -> str:
 
 
 def codex_rules(source: Path, left: list[SkippedItem]) -> list[ForeignRule]:
-    """The rules of codex (`rules/*.rules`). What its config.toml allows in general is only named."""
+    """Returns the rules of codex (`rules/*.rules`). General permissions in its config.toml are only named."""
     if not source.is_dir():
         return []
     try:
@@ -167,7 +167,7 @@ def codex_rules(source: Path, left: list[SkippedItem]) -> list[ForeignRule]:
 def _codex_rule(
     file: str, statement: ast.stmt, left: list[SkippedItem]
 ) -> list[ForeignRule]:
-    """The rules of one `prefix_rule(pattern=[...], decision="...")`; a word may be a list of alternatives."""
+    """Returns the rules of one `prefix_rule(pattern=[...], decision="...")`; a word may be a list of alternatives."""
     text = ast.unparse(statement)[:200]
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or ast.unparse(call.func) != "prefix_rule":
@@ -195,7 +195,7 @@ def _codex_rule(
 def judge(
     rules: list[ForeignRule], home: Path, left: list[SkippedItem]
 ) -> tuple[PlannedRule, ...]:
-    """The rules to import: those that are new, and that the policy follows."""
+    """Returns the rules to import: those that are new and that the policy would follow."""
     file = RuleFile(home)
     if file.problem:
         left.append(SkippedItem("permissions", file.problem))
@@ -222,7 +222,7 @@ def judge(
 
 
 def _objection(one: ForeignRule, home: Path, rules: list[ForeignRule]) -> str:
-    """Why an allowance is not imported; empty if it may be."""
+    """Returns why a permission is not imported; empty if it may be."""
     stricter = [
         other
         for other in rules
@@ -240,7 +240,7 @@ def _objection(one: ForeignRule, home: Path, rules: list[ForeignRule]) -> str:
 
 
 def _trial(one: ForeignRule, home: Path) -> str:
-    """Why the policy does not follow a rule about a program, found out with a copy of policy.yaml."""
+    """Returns why the policy would not follow a rule about a program, tested with a copy of policy.yaml."""
     command = shlex.join((one.rule.program, *one.rule.arguments))
     with tempfile.TemporaryDirectory(prefix="hermes-import-") as folder:
         trial, workspace = Path(folder) / "home", Path(folder) / "workspace"

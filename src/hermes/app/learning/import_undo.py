@@ -1,4 +1,4 @@
-"""`hermes import undo`: removes what one import brought. What was changed or used since stays, and is named."""
+"""`hermes import undo`: removes what one import added. Items that were changed or used since stay, and are named."""
 
 from collections.abc import Callable
 
@@ -58,7 +58,7 @@ class ImportUndo:
         self._report = UndoReport()
 
     def run(self) -> UndoReport:
-        """Removes everything that is still as it was imported. Can be repeated after an interruption."""
+        """Removes everything that is unchanged since the import. Can be repeated after an interruption."""
         entries: dict[tuple[str, ...], dict[str, object]] = {}
         notes: list[ImportedNote] = []
         for item in self._past.items:
@@ -97,7 +97,7 @@ class ImportUndo:
                 return
 
     def _guarded(self, what: str, undo: Callable[[], str]) -> None:
-        """Runs one step. It returns why something stays, and the rest goes on."""
+        """Runs one step, which returns why something stays. An error does not stop the other steps."""
         try:
             why = undo()
         except (HermesError, OSError) as error:
@@ -134,7 +134,7 @@ class ImportUndo:
     def _skill(self, item: ImportedSkill) -> str:
         skills = self._learning.skills
         if skills.records.get(item.name).hash != item.digest:
-            return ""  # it never came, or another one has its name
+            return ""  # it was never created, or another one has its name
         if not any(skill.name == item.name for skill in skills.all()):
             return ""
         if not skills.is_as_written(item.name):
@@ -207,7 +207,7 @@ class ImportUndo:
 
 
 def value_at(data: object, key: str) -> object:
-    """The value of a key in a configuration; None if it is not set."""
+    """Returns the value of a key in a configuration; None if it is not set."""
     value = data
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None

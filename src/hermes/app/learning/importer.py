@@ -1,6 +1,6 @@
 """`hermes import`: imports the data of another agent. A plan comes first and lists everything.
 
-The source is only read. What exists here stays as it is, and nothing is imported twice.
+The source is only read. Existing data stays as it is, and nothing is imported twice.
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ class Importer:
     def carry_out(
         self, made: ImportPlan, *, said: Callable[[str], None]
     ) -> ImportReport:
-        """Runs the import, then checks that everything is here. A failure does not stop the rest."""
+        """Runs the import, then checks that everything exists here. A failure does not stop the rest."""
         now = self._app.clock.now()
         started = StartedImport(str(made.source), made.kind, now)
         self._app.home.ensure()
@@ -190,4 +190,4 @@ class Importer:
                 said(f"{done.sessions:,} of {count(made.new_sessions, 'session')}")
         done.problems += [
             entry for entry in unread if entry not in made.left
-        ]  # the rest was in the report
+        ]  # the rest is in the report

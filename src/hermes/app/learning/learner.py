@@ -40,7 +40,7 @@ from hermes.store.log_row import Row
 
 log = logging.getLogger("hermes.learning")
 
-_MAX_COUNTED_SESSIONS = 256  # whose counts are kept
+_MAX_COUNTED_SESSIONS = 256  # sessions whose counts are kept
 
 
 class Learner:
@@ -67,7 +67,7 @@ class Learner:
         )
 
     def tools(self, person: str = "") -> tuple[Tool, ...]:
-        """The tools of a conversation. A person who is not the user has a separate memory, and can't change skills."""
+        """Returns the tools of a conversation. Anyone but the user has a separate memory and can't change skills."""
         learning = self._of(person)
         landing = ConversationChanges(
             learning, mode=self._settings.mode, record=self._record, taint=self._doubt
@@ -91,7 +91,7 @@ class Learner:
         )
 
     def prompt(self, person: str = "") -> str:
-        """The memory and skills in a new session's system prompt; empty if there are none."""
+        """Returns the memory and skills in a new session's system prompt; empty if there are none."""
         parts = {
             "Memory": self._of(person).memory.snapshot,
             "Skills": self.learning.skills.index,
@@ -101,7 +101,7 @@ class Learner:
         )
 
     def _part(self, name: str, make: Callable[[], str]) -> str:
-        """One part. If it can't be read, the text says so, and the other part is still used."""
+        """Returns one part of the prompt. If it can't be read, the text says so, and the other part is still used."""
         try:
             return make()
         except (HermesError, OSError) as error:
@@ -114,7 +114,7 @@ class Learner:
             self.learning.approve(proposal) if keep else self.learning.reject(proposal)
         )
         if keep and decided.origin.session:
-            with contextlib.suppress(SessionNotFound):  # its session was deleted since
+            with contextlib.suppress(SessionNotFound):  # its session has been deleted
                 self._record(
                     decided.origin.session,
                     changed(decided.change, decided.hash, decided.id),
@@ -126,9 +126,9 @@ class Learner:
         mine: Callable[[str], bool] = lambda _: True,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Begins to review conversations that are due. For surfaces that stay: one answer leaves no time for it.
+        """Starts reviewing conversations that are due. For long-running surfaces: one answer leaves no time for it.
 
-        `mine` tells whether a session is to be reviewed. `loop` is where reviews run, by default the running loop.
+        `mine` decides whether a session is reviewed. `loop` is where reviews run, by default the running loop.
         """
         if (
             self._settings.mode == "off"
@@ -157,7 +157,7 @@ class Learner:
             return await self._review(session) if alone else None
 
     def _ended(self, event: Mapping[str, Any]) -> None:
-        """A turn ended. Turns of other processes are reviewed there."""
+        """Handles the end of a turn. Other processes review their own turns."""
         session = event.get("session_id")
         if not isinstance(session, str) or is_foreign(event) or self._loop is None:
             return
@@ -165,7 +165,7 @@ class Learner:
             self._loop.call_soon_threadsafe(self._begin, session)
 
     def _may_be_due(self, session: str, seq: object) -> bool:
-        """Returns False if even all rows up to this one, a turn in every other of them, would not make a review due."""
+        """Returns False if a review can't be due, even if every other row up to this one were a turn."""
         if not isinstance(seq, int):
             return True
         tally = self._tallies.get(session) or ReviewCounter()
@@ -179,7 +179,7 @@ class Learner:
         self._tasks.start(self._consider(session))
 
     async def _consider(self, session: str) -> None:
-        """The boundary of a subscriber: errors are logged, and the user's work continues."""
+        """Reviews a session if that is due. Errors are logged, and the user's work continues."""
         try:
             if await asyncio.to_thread(self._is_due, session):
                 await self.review(session)
@@ -228,7 +228,7 @@ class Learner:
             return await asyncio.shield(landing)
         except (
             asyncio.CancelledError
-        ):  # changes that have begun are completed, with their event
+        ):  # changes that have begun are completed, including their event
             await landing
             raise
 
@@ -286,7 +286,7 @@ class Learner:
         )
 
     def _history(self, session: str) -> tuple[ConversationHistory, int]:
-        """The conversation up to its last finished turn, and the row of that end."""
+        """Returns the conversation up to its last finished turn, and the row of that end."""
         history, upto = ConversationHistory(), 0
         since: list[Row] = []
         for row in self._app.store.log.every_event(session):

@@ -1,6 +1,6 @@
-"""The lease on the remote of memory and skills: of all processes that share a store, one pulls and pushes at a time.
+"""The lease on the remote of memory and skills: of the processes that share a store, one pulls and pushes at a time.
 
-A process that lost its lease can't undo what its successor pushed: git moves the remote's branch only forward.
+A process that lost its lease can't undo what its successor pushed, because git moves the remote's branch only forward.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ log = logging.getLogger("hermes.learning")
 LEARNING_ROLE = "learning:remote"
 """The role of the process that exchanges memory and skills."""
 _WAIT_S = (
-    20.0  # for others to finish; a change waits that long at most, and is pushed later
+    20.0  # for others to finish; a change waits at most this long and is pushed later
 )
 _FIRST_RETRY_S = 0.05
 _MAX_RETRY_S = 1.0
@@ -41,7 +41,7 @@ _LATER = t.later(
 def remote_lease(
     settings: "Settings", store: Callable[[], "Store"], *, wait_s: float = _WAIT_S
 ) -> ExclusiveRemote:
-    """What holds the lease while it is entered. Without a shared store, the locks of the home are enough."""
+    """Returns a function that opens the lease as a context. Without a shared store, the home's locks are enough."""
     if not settings.store.url:
         return contextlib.nullcontext
 
@@ -67,7 +67,7 @@ def remote_lease(
         finally:
             is_over.set()
             renewal.join()
-            with contextlib.suppress(StoreError):  # then it ends by itself
+            with contextlib.suppress(StoreError):  # then it expires
                 store().roles.release(role)
 
     return held

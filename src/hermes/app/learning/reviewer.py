@@ -1,4 +1,4 @@
-"""Runs a review: a turn on a copy of the conversation that is not saved. All tools are named, and four of them work."""
+"""Runs a review: a turn on an unsaved copy of the conversation. All tools are named, but only four work."""
 
 import asyncio
 import tempfile
@@ -39,22 +39,22 @@ _NOT_IN_A_REVIEW = (
 
 
 class ReviewDeps(NamedTuple):
-    """What a review needs of the agent."""
+    """The dependencies of a review."""
 
     model: Callable[[str], AbstractAsyncContextManager[Model]]
     """The model that reviews a session, for the duration of the review."""
     tools: Callable[[str], Mapping[str, Tool]]
     """The tools that the session's prompt names."""
     check_budget: Callable[[str, int], None]
-    """Raises BudgetSpent when a call with so many tokens of input would pass a cap of the user's."""
+    """Raises BudgetSpent if a call with this many input tokens would exceed one of the user's caps."""
     price: Callable[[str], Price | None]
-    """The most that a token can cost in a session."""
+    """The maximum price of a token in a session."""
     engine: Callable[
         [str, Mapping[str, Tool]], AbstractAsyncContextManager[Runtime] | None
     ] = lambda *_: None
     """An engine that reviews a session with these tools instead of a model; None for a model."""
     veto: Callable[[], Veto | None] = lambda: None
-    """What plugins say about each call."""
+    """The plugins' decision about each call."""
 
 
 class Review:
@@ -157,7 +157,7 @@ class UnsavedLog:
         self._seq = 1 << 40  # beyond any row of the log
 
     async def record(self, *events: Event) -> tuple[int, ...]:
-        """Adds the events to the history alone."""
+        """Adds the events only to the history."""
         seqs: list[int] = []
         for event in events:
             self._seq += 1
@@ -174,7 +174,7 @@ class UnsavedLog:
         """Does nothing, as nothing is written."""
 
     def show(self, event: Event) -> None:
-        """Nobody watches."""
+        """Does nothing, as nobody is watching."""
 
 
 class ReviewPolicy:
@@ -226,11 +226,11 @@ class NobodyToAsk:
     """Answers every question with no, because nobody can be asked."""
 
     async def ask(self, request: ApprovalRequested) -> ApprovalAnswered:
-        """No."""
+        """Answers no."""
         return ApprovalAnswered(call_id=request.call_id, answer="deny", by="nobody")
 
     async def question(self, request: QuestionAsked) -> QuestionAnswered:
-        """No answer."""
+        """Returns no answer."""
         return QuestionAnswered(call_id=request.call_id, by="nobody")
 
 

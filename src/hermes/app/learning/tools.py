@@ -41,7 +41,7 @@ class ChangeTarget(Protocol):
     """Accepts the changes that the tools make."""
 
     def text_of(self, name: str, path: str) -> str | None:
-        """A file of a skill, as the next change would find it."""
+        """Returns a file of a skill, as the next change would find it."""
         ...
 
     async def submit(self, change: Change, context: ToolContext) -> ToolResult:
@@ -66,7 +66,7 @@ class LearningTools:
         self._counted = counted  # whether reading a skill counts as a use of it
 
     def all(self) -> tuple[Tool, ...]:
-        """The tools, in the order the model sees them, and one more if a memory service is configured."""
+        """Returns the tools in the order for the model, and one more if a memory service is configured."""
         more = (
             (self.memory_search,) if self._learning.memory.provider is not None else ()
         )
@@ -169,7 +169,7 @@ class LearningTools:
 
 
 class ConversationChanges:
-    """Changes in a conversation with the user. Notes are saved at once; skills and doubtful notes are asked about."""
+    """Changes in a conversation with the user. Notes are saved at once; skills and doubtful notes need approval."""
 
     def __init__(
         self,
@@ -185,11 +185,11 @@ class ConversationChanges:
         self._taint = taint
 
     def text_of(self, name: str, path: str) -> str | None:
-        """The text of the file on disk."""
+        """Returns the text of the file on disk."""
         return self._learning.skills.text_of(name, path)
 
     async def submit(self, change: Change, context: ToolContext) -> ToolResult:
-        """Makes the change or asks the user. If nobody answers, it waits as a proposal."""
+        """Makes the change or asks the user. Without an answer, the change becomes a proposal."""
         origin = Provenance("model", context.session, context.turn)
         why = await asyncio.to_thread(self._doubt, change, context.session)
         if not why:
@@ -227,7 +227,7 @@ class ConversationChanges:
         return ToolResult(text=f"{waits} The user said: {answer}")
 
     def _doubt(self, change: Change, session: str) -> str:
-        """Why the user must be asked; empty if the change can be made at once."""
+        """Returns why the user must be asked; empty if the change can be made at once."""
         self._learning.preview(change)
         if why := self._taint(session):
             return why
@@ -239,14 +239,14 @@ class ConversationChanges:
 
 
 def changed(change: Change, name: str, proposal: str = "") -> LearningChanged:
-    """The event of a change that was made."""
+    """Returns the event for a change that was made."""
     return LearningChanged(
         kind=_kind(change), title=change.title, change=name, proposal=proposal
     )
 
 
 def proposed(proposal: Proposal) -> LearningProposed:
-    """The event of a change that waits for the user."""
+    """Returns the event for a change that waits for the user."""
     return LearningProposed(
         proposal=proposal.id,
         kind=_kind(proposal.change),

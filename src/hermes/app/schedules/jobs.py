@@ -40,7 +40,8 @@ t = translator(__name__)
 
 _MAX_NAME_CHARS = 60
 _DONE = t.logged("it has made all its runs")
-_BY_PERSON = t.logged("by you")
+BY_PERSON = t.logged("by you")
+"""The reason of a job that a person paused, which the page leaves out."""
 _SET_BACK = t.logged("the clock was set back")
 
 Change: TypeAlias = Literal["added", "edited", "paused", "resumed", "removed", "ended"]
@@ -150,7 +151,7 @@ class JobBook:
         self._checked(msgspec.structs.replace(found, **changes))
         return self._change(found, "edited", t.logged("the job was changed"), **changes)
 
-    def pause(self, name: str, *, why: str = _BY_PERSON) -> Job:
+    def pause(self, name: str, *, why: str = BY_PERSON) -> Job:
         """Pauses a job until it is resumed."""
         return self._change(
             self.store.find(name), "paused", t.logged("the job was paused"), paused=why

@@ -1,1 +1,1 @@
-"""Updates: a new version in an environment beside the old one, tried out before it takes over, and back again."""
+"""Updates: installs a new version beside the old one, tries it out before it takes over, and can go back."""

@@ -1,4 +1,4 @@
-"""The copies of Hermes on this machine: the one that runs, the link that starts it, and where new ones are put."""
+"""The copies of Hermes on this machine: the running one, the link that starts it, and the folder for new ones."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 
-_KEPT_VERSIONS = 2  # beside the current one
+_KEPT_VERSIONS = 2  # besides the current one
 _NO_LINK = (
     "Make a link first: make install in its folder, or: ln -s {program} ~/.local/bin/hermes\n"
     "If pip, pipx or uv installed Hermes, you can also use that program."
@@ -25,21 +25,21 @@ _NO_LINK = (
 
 
 class UpdateRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The last update: what it replaced, and the backups that it took."""
+    """The last update: the version it replaced, and the backups it made."""
 
     version: str
     program: str
     previous_version: str
     previous_program: str
     backups: dict[str, str] = {}
-    """By home."""
+    """By home folder."""
     schemas: dict[str, int] = {}
     """The version of each home's session log before the update."""
     at: float = 0.0
 
 
 class InstalledCopies:
-    """The copies that one user has, and the link that chooses one of them."""
+    """The copies of one user, and the link that selects one of them."""
 
     def __init__(self, environment: Mapping[str, str], user_home: Path) -> None:
         data = environment.get("XDG_DATA_HOME") or str(user_home / ".local/share")
@@ -47,16 +47,16 @@ class InstalledCopies:
         self._environment = environment
         self._user_home = user_home
         self.program = Path(sys.prefix) / "bin" / "hermes"
-        """The program of the copy that runs."""
+        """The program of the running copy."""
         self.version = __version__
 
     @property
     def versions(self) -> Path:
-        """Where environments are put that updates make."""
+        """The folder for environments that updates create."""
         return self.root / "versions"
 
     def link(self) -> Path:
-        """The link that starts this copy. Refused if it is started in another way."""
+        """Returns the link that starts this copy. Raises Refused if it is started in another way."""
         folders = filter(None, self._environment.get("PATH", "").split(os.pathsep))
         candidates = [Path(folder, "hermes") for folder in folders]
         for one in (*candidates, self._user_home / ".local/bin/hermes"):
@@ -70,7 +70,7 @@ class InstalledCopies:
         )
 
     def lock(self) -> FileLock:
-        """Held while something is being updated. Refused if another process does that."""
+        """Returns the held lock for updates. Raises Refused if another process holds it."""
         lock = FileLock(make_private_folder(self.root) / "update.lock")
         if not lock.try_acquire():
             lock.close()
@@ -78,7 +78,7 @@ class InstalledCopies:
         return lock
 
     def switch(self, link: Path, program: Path) -> None:
-        """Makes the link start another copy, in one step."""
+        """Makes the link start another copy, atomically."""
         draft = link.with_name(f".{link.name}.{os.getpid()}.new")
         draft.unlink(missing_ok=True)
         try:
@@ -88,7 +88,7 @@ class InstalledCopies:
             draft.unlink(missing_ok=True)
 
     def new_folder(self, version: str) -> Path:
-        """A folder for an environment, not used yet."""
+        """Returns an unused folder for an environment."""
         make_private_folder(self.versions)
         for number in range(1, 1000):
             folder = self.versions / (version if number == 1 else f"{version}.{number}")
@@ -103,11 +103,11 @@ class InstalledCopies:
         )
 
     def backup_folder(self, stamp: str) -> Path:
-        """Where the backups of an update are put."""
+        """Returns the folder for the backups of an update."""
         return make_private_folder(self.root / "backups" / stamp)
 
     def record(self) -> UpdateRecord | None:
-        """The last update; None if there was none."""
+        """Returns the last update; None if there was none."""
         try:
             return msgspec.json.decode(self._record.read_bytes(), type=UpdateRecord)
         except FileNotFoundError:
@@ -120,7 +120,7 @@ class InstalledCopies:
             ) from error
 
     def write_record(self, record: UpdateRecord | None) -> None:
-        """Writes down the last update; None forgets it."""
+        """Records the last update; None deletes the record."""
         if record is None:
             self._record.unlink(missing_ok=True)
             return
@@ -128,7 +128,7 @@ class InstalledCopies:
         replace_file(self._record, content, mode=PRIVATE_FILE)
 
     def clear_up(self, record: UpdateRecord) -> list[Path]:
-        """Removes old environments and backups. Those of the last update stay. Returns what was removed."""
+        """Removes old environments and backups, except those of the last update. Returns what was removed."""
         kept = {Path(record.program).parents[1], Path(record.previous_program).parents[1]}  # fmt: skip
         kept |= {Path(one).parent for one in record.backups.values()}
         removed: list[Path] = []

@@ -1,4 +1,4 @@
-"""Makes an environment of its own for a version: Python's venv, then pip, or uv where there is no pip."""
+"""Creates a separate environment for a version: Python's venv, then pip, or uv if there is no pip."""
 
 import re
 import shutil
@@ -25,7 +25,7 @@ _QUIET = ("--quiet", "--disable-pip-version-check", "--no-input")
 
 
 class EnvironmentBuilder:
-    """Installs versions into new environments. Whatever fails raises HermesError and leaves no environment behind."""
+    """Installs versions into new environments. Any failure raises HermesError and leaves no environment behind."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         ours = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "PIP_USER")  # fmt: skip
@@ -34,7 +34,7 @@ class EnvironmentBuilder:
         }
 
     def build(self, new: NewVersion, folder: Path) -> Path:
-        """Installs a version into a new folder, with the extras that this copy has. Returns its program."""
+        """Installs a version into a new folder, with the extras of this copy. Returns its program."""
         try:
             self._run(
                 python_command("-m", "venv", "--without-pip", str(folder)),
@@ -88,7 +88,7 @@ class EnvironmentBuilder:
 
 
 def _installations(new: NewVersion) -> Iterator[tuple[str, ...]]:
-    """What is installed, one after the other. A folder's lock file says exactly what Hermes runs on."""
+    """Yields what to install, in order. A folder's lock file lists exactly what Hermes runs on."""
     extras = ",".join(installed_extras())
     named = f"{new.source}[{extras}]" if extras else str(new.source)
     lock = new.source / _LOCK
@@ -100,7 +100,7 @@ def _installations(new: NewVersion) -> Iterator[tuple[str, ...]]:
 
 
 def installed_extras() -> list[str]:
-    """The extras whose packages are all installed in this copy."""
+    """Returns the extras whose packages are all installed in this copy."""
     try:
         ours = distribution(DISTRIBUTION)
     except PackageNotFoundError:
@@ -130,7 +130,7 @@ def _pip() -> Distribution | None:
 
 
 def _copy_pip(folder: Path) -> None:
-    """Gives a new environment the pip of this one, so that it can be updated in turn. pip is plain Python."""
+    """Copies the pip of this environment to a new one, so that it can be updated in turn. pip is plain Python."""
     pip = _pip()
     packages = next(folder.glob("lib/python*/site-packages"))
     for file in (pip.files if pip else None) or ():

@@ -1,4 +1,4 @@
-"""A version that can be installed: a wheel, or a folder with the source. Only our own distribution is taken."""
+"""A version that can be installed: a wheel, or a folder with the source. Only our own distribution is accepted."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ t = translator(__name__)
 
 _MAX_TEXT_BYTES = 2 * 1024 * 1024
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]{0,60}")
-"""A folder is called after it."""
+"""A folder is named after it."""
 _WHEEL_NAME = DISTRIBUTION.replace("-", "_")
 _CHANGELOG = "extra_metadata/CHANGELOG.md"  # in the folder of the metadata
 _SCHEMA = "hermes/store/sqlite/schema.py"
@@ -38,10 +38,10 @@ class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
     is_wheel: bool
     changelog: str = ""
     schema: int = 0
-    """The version of the session log that it writes; 0 if its source does not tell."""
+    """The version of the session log that it writes; 0 if the source does not say."""
 
     def changes_since(self, version: str) -> str:
-        """What the changelog says about everything newer than a version."""
+        """Returns the changelog of everything newer than a version."""
         sections = re.split(r"(?m)^(?=## )", self.changelog)[1:]
         newer: list[str] = []
         for section in sections:
@@ -53,7 +53,7 @@ class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def version_key(version: str) -> tuple[tuple[int, ...], bool, str, int]:
-    """For comparing versions: numbers by their value, and `1.0rc1` before `1.0`."""
+    """Returns a key for comparing versions: numbers by value, and `1.0rc1` before `1.0`."""
     found = re.match(r"v?(\d+(?:\.\d+)*)[.-]?([a-z]*)\.?(\d*)", version.lower())
     if found is None:
         return (), False, version, 0
@@ -65,7 +65,7 @@ def version_key(version: str) -> tuple[tuple[int, ...], bool, str, int]:
 
 
 def find_version(path: Path, wanted: str = "") -> NewVersion:
-    """The version at a path: a wheel, a folder of wheels, or a folder with the source. Raises HermesError."""
+    """Finds the version at a path: a wheel, a folder of wheels, or a folder with the source. Raises HermesError."""
     if not path.exists():
         raise NotFound(t.later("{path} does not exist.", path=path))
     try:
@@ -173,7 +173,7 @@ def _folder(path: Path) -> NewVersion:
 
 
 def _schema(code: str) -> int:
-    """How many migrations the source of the session log lists. It is only read, never run."""
+    """Returns how many migrations the source of the session log lists. The source is only read, never run."""
     values = [
         node.value
         for node in ast.parse(code).body
@@ -206,7 +206,7 @@ def _require_ours(path: Path, name: str) -> None:
 
 
 def download(environment: Mapping[str, str], version: str = "") -> Path:
-    """Downloads the newest version, or the given one. Returns the folder with the wheel, which the caller removes."""
+    """Downloads the newest or a given version. Returns the folder with the wheel, which the caller removes."""
     folder = Path(tempfile.mkdtemp(prefix="hermes-update-"))
     wanted = f"{DISTRIBUTION}=={version}" if version else DISTRIBUTION
     command = python_command(

@@ -1,6 +1,7 @@
-"""Tries a new version out on a copy of the home, before it takes over: doctor, the session log, and a scripted turn.
+"""Tries a new version on a copy of the home, before it takes over: doctor, the session log, and a scripted turn.
 
-The copy has none of your keys. The turn runs without your settings, plugins and hooks, so that nothing reaches anybody.
+The copy has none of the user's keys. The turn runs without the user's settings, plugins and hooks, so that nothing is
+sent to anybody.
 """
 
 import contextlib
@@ -65,7 +66,7 @@ class VersionTrial:
     def run(
         self, version: str, backup: Path | None, tell: Callable[[str], None]
     ) -> int:
-        """Makes all checks. Returns the version of the session log that the new Hermes writes; 0 if there is none."""
+        """Runs all checks. Returns the version of the session log that the new Hermes writes; 0 if there is none."""
         self._check_version(version)
         with tempfile.TemporaryDirectory(prefix="hermes-update-") as name:
             home = Path(name) / "home"
@@ -89,7 +90,7 @@ class VersionTrial:
             raise _failed("It does not start", done)
 
     def _check_doctor(self, home: Path) -> None:
-        """Whatever fails now and did not fail before is a reason not to switch."""
+        """Raises HermesError if a check of the doctor fails that did not fail before."""
         known = {one.check for one in self._failures(self._old, home)}
         found = [one for one in self._failures(self._program, home) if one.check not in known]  # fmt: skip
         if found:
@@ -131,7 +132,7 @@ class VersionTrial:
         environment = {**self._environment, **(more or {})}
         if home is not None:
             environment["HERMES_HOME"] = str(home)
-            environment[PROFILE_VARIABLE] = DEFAULT_PROFILE  # the copy is of this one
+            environment[PROFILE_VARIABLE] = DEFAULT_PROFILE  # the profile of the copy
         return call_program(program, environment, *arguments, folder=home)
 
 
@@ -163,7 +164,7 @@ def call_program(
 
 @contextlib.contextmanager
 def _scripted_model() -> Iterator[str]:
-    """A model service on this machine that answers once. Yields its address."""
+    """Runs a model service on this machine that answers once. Yields its address."""
     with tempfile.TemporaryDirectory(prefix="hermes-update-") as folder:
         script = Path(folder) / "script.json"
         script.write_bytes(msgspec.json.encode([_ANSWER]))

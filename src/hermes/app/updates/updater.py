@@ -1,4 +1,4 @@
-"""One update from beginning to end: backup, new environment, trial, switch, first start. It goes back if a step fails."""
+"""One update from beginning to end: backup, new environment, trial, switch, first start. Rolls back if a step fails."""
 
 import shutil
 import time
@@ -31,7 +31,7 @@ MIN_FREE_BYTES = 400 * 1024 * 1024  # for an environment with all extras
 
 
 class Updater:
-    """Replaces the copy that runs by another one. `tell` is called with each step."""
+    """Replaces the running copy with another one. `tell` is called with each step."""
 
     def __init__(  # noqa: PLR0913 - what an update needs
         self,
@@ -53,14 +53,14 @@ class Updater:
         self._copy_log = copy_log
 
     def homes(self) -> list[Home]:
-        """Every home of this user that exists: the default one, and those of profiles."""
+        """Returns every existing home of this user: the default one, and those of profiles."""
         root = self._home.root
         names = profile_names(root)
         found = [self._home, *(Home(root / PROFILES_FOLDER / one) for one in names)]
         return [one for one in found if one.root.is_dir()]
 
     def update(self, new: NewVersion, link: Path, stamp: str, now: float) -> UpdateRecord:  # fmt: skip
-        """Installs a version, tries it out and switches to it. If HermesError is raised, the old one runs as before."""
+        """Installs a version, tries it out and switches to it. After a HermesError, the old version runs as before."""
         copies = self._copies
         with copies.lock():
             try:
@@ -92,7 +92,7 @@ class Updater:
             return record
 
     def undo(self, link: Path, *, restore_backup: bool) -> UpdateRecord:
-        """Goes back to the version before the last update. Refused if that can't read what the new one has written."""
+        """Returns to the version before the last update. Refuses if it can't read what the new one has written."""
         copies = self._copies
         with copies.lock():
             record = copies.record()
@@ -166,7 +166,7 @@ class Updater:
             self._tell(f"The session log will be migrated from version {has} to {writes}.")  # fmt: skip
 
     def _switch(self, link: Path, record: UpdateRecord) -> None:
-        """Switches, and goes back if the first start fails."""
+        """Switches, and switches back if the first start fails."""
         copies, before = self._copies, copies_record(self._copies)
         copies.write_record(record)
         copies.switch(link, Path(record.program))
@@ -218,7 +218,7 @@ class Updater:
             )
 
     def _restart_gateways(self, link: Path) -> None:
-        """Gateways that run finish their turns, and go on as the copy that the link starts."""
+        """Restarts running gateways: they finish their turns and continue as the copy that the link starts."""
         for home in self.homes():
             environment = self._environment_of(home)
             done = call_program(link, environment, "gateway", "restart")
@@ -229,11 +229,11 @@ class Updater:
         self._wait_for_gateways()
 
     def _environment_of(self, home: Home) -> dict[str, str]:
-        """The environment of a program that must use exactly this home, whatever profile is active."""
+        """Returns the environment for a program that must use exactly this home, whatever profile is active."""
         return {**self._environment, **home.variables}
 
     def _wait_for_gateways(self) -> None:
-        """Waits until gateways have drained and become the other version: until then they hold the session log."""
+        """Waits until gateways have drained and become the other version: until then, they hold the session log."""
         deadline = time.monotonic() + _DRAIN_TIMEOUT_S
         wishes = [
             home.root / "gateway" / name
@@ -247,13 +247,13 @@ class Updater:
         return {str(one.root): schema_version(one.state) for one in self.homes()}
 
     def _migrated(self, record: UpdateRecord) -> bool:
-        """Whether a session log is of a newer version than before the update. No older Hermes reads it then."""
+        """Returns whether a session log has a newer version than before the update, which no older Hermes can read."""
         return any(
             record.schemas.get(home, now) < now for home, now in self._schemas().items()
         )
 
     def _restore(self, record: UpdateRecord) -> None:
-        """Restores the backups with the version before, because a newer one would migrate them at once."""
+        """Restores the backups with the previous version, because a newer one would migrate them at once."""
         for home, file in record.backups.items():
             environment = self._environment_of(Home(Path(home)))
             done = call_program(Path(record.previous_program), environment, "restore", file)  # fmt: skip
@@ -273,7 +273,7 @@ class Updater:
 
 
 def copies_record(copies: InstalledCopies) -> UpdateRecord | None:
-    """The record before an update, or None if it can't be read."""
+    """Returns the record before an update; None if it can't be read."""
     try:
         return copies.record()
     except (HermesError, msgspec.MsgspecError):

@@ -27,7 +27,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 _FIT = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-_MAX_IMPORTED_MESSAGE_CHARS = 4_000_000  # of one message
+_MAX_IMPORTED_MESSAGE_CHARS = 4_000_000  # characters of one message
 
 
 class ImportedMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,13 +139,13 @@ class _Writer:
             self._open = False
 
     def _begin_turn(self) -> Iterator[str]:
-        """Starts a turn for a reply that answers nobody."""
+        """Starts a turn for a reply without a question."""
         if not self._open:
             self._turn, self._open = self._turn + 1, True
             yield self.row(TurnStarted(runtime="import"))
 
     def _unanswered(self) -> Iterator[str]:
-        """Adds results for calls whose result the source does not have: every call needs exactly one."""
+        """Adds results for calls that have none in the source: every call needs exactly one."""
         for call in self._calls.values():
             text = "The program this was imported from did not save the result."
             yield self.row(

@@ -50,7 +50,7 @@ def read(path: Path) -> ImportedConversation | None:
 
 
 def _replayed(path: Path) -> tuple[Object, dict[str, Object]]:
-    """Returns what the file says about the session, and the messages that were not taken back, by id."""
+    """Returns the file's facts about the session, and the messages that were not rewound, by id."""
     about: Object = {}
     records: dict[str, Object] = {}
     for line in _lines(path):
@@ -124,7 +124,7 @@ def _listed(record: Object, name: str) -> list[Object]:
 
 
 def _result(call: Object) -> str:
-    """A call's result: the text of its function responses, or else what was shown."""
+    """Returns a call's result: the text of its function responses, or else the displayed result."""
     found = call.get("result")
     parts = found if isinstance(found, list) else [found]
     outputs = [

@@ -1,4 +1,4 @@
-"""Reads a home of OpenClaw (`~/.openclaw`, formerly `~/.clawdbot` and `~/.moltbot`): its agents and what each stored.
+"""Reads a home of OpenClaw (`~/.openclaw`, formerly `~/.clawdbot` and `~/.moltbot`): its agents and their data.
 
 A home has a configuration (`openclaw.json`), a folder `agents/<id>` with the sessions of each agent, a workspace per
 agent with `SOUL.md`, `MEMORY.md`, `USER.md`, `AGENTS.md` and skills, and jobs in `state/openclaw.sqlite` or, in older
@@ -124,7 +124,7 @@ def _agent_id(value: object) -> str:
 
 
 def _folder(home: Path, place: str, usual: str) -> Path:
-    """A workspace: as configured, or in the home if it is not there, as in a copy of a home."""
+    """Returns a workspace: the configured folder or, if it does not exist (as in a copy), the same name in the home."""
     if not place:
         return home / usual
     path = home.parent / place[2:] if place.startswith("~/") else home / place
@@ -175,7 +175,7 @@ def _decoded(raw: object) -> Object:
 
 
 def jobs(home: Path) -> list[Object]:
-    """Returns the jobs in the form of `jobs.json`: from the database, and from the older file those that it lacks."""
+    """Returns the jobs in the form of `jobs.json`: those in the database, and others that only the older file has."""
     found: dict[str, Object] = {}
     if (home / _STATE).is_file():
         with copied_database(home / _STATE) as connection:
@@ -190,7 +190,7 @@ def jobs(home: Path) -> list[Object]:
 
 
 def _job(row: dict[str, Any]) -> Object:
-    """A row as a job. The columns are what OpenClaw uses; the JSON beside them fills what they don't say."""
+    """Converts a row to a job. OpenClaw uses the columns; the JSON next to them supplies the rest."""
     whole = _decoded(row["job_json"])
     payload, schedule = part(whole, "payload"), part(whole, "schedule")
     columns_ = {
@@ -219,7 +219,7 @@ def _job(row: dict[str, Any]) -> Object:
 
 
 def paired_people(home: Path) -> list[tuple[str, str]]:
-    """Returns the people that OpenClaw lets in besides its configuration: the platform and the id of each."""
+    """Returns the people whom OpenClaw lets in besides those in its configuration: platform and id of each."""
     if not (home / _STATE).is_file():
         return []
     with copied_database(home / _STATE) as connection:

@@ -56,12 +56,12 @@ def read_openclaw_configuration(home: Path, *, secrets: bool) -> ImportedConfig:
 
 
 def secret_names(home: Path) -> list[str]:
-    """Returns the names of the secrets that a home has, to say what was not imported. Never their values."""
+    """Returns the names of the secrets in a home, to report what was not imported. Never returns values."""
     return sorted(read_openclaw_configuration(home, secrets=True).secrets)
 
 
 class _ConfigReader:
-    """Reads one configuration. What is a secret goes into `secrets`; what can't be used is named in `left`."""
+    """Reads one configuration. Secrets go into `secrets`; settings that can't be used are named in `left`."""
 
     def __init__(self, home: Path, config: Object) -> None:
         self._home = home
@@ -105,7 +105,7 @@ class _ConfigReader:
                 yield f"{key}.key_env", variable
 
     def _key_of(self, provider: str, given: object) -> str:
-        """The variable that holds a provider's key. A key in the file itself becomes a secret."""
+        """Returns the variable with a provider's key. A key in the file itself becomes a secret."""
         value = text(given)
         reference = _REFERENCE.fullmatch(value)
         if not value:
@@ -147,7 +147,7 @@ class _ConfigReader:
                 yield setting, value
 
     def people(self) -> Iterator[str]:
-        """The people who may talk to the agent. A list that lets in everyone is left out."""
+        """Returns the people who may talk to the agent. A list that lets everyone in is skipped."""
         for platform in CHAT_PLATFORMS:
             channel = self._channel(platform)
             own, direct = channel.get("allowFrom"), part(channel, "dm").get("allowFrom")
@@ -161,13 +161,13 @@ class _ConfigReader:
                 yield f"{platform}:{one}"
 
     def _channel(self, platform: str) -> Object:
-        """A platform's section; with several accounts, that of the default one."""
+        """Returns a platform's section; if it has several accounts, that of the default one."""
         section = part(part(self._config, "channels"), platform)
         accounts = part(section, "accounts")
         return section | part(accounts, "default") if accounts else section
 
     def _resolved(self, value: object) -> str:
-        """A secret's text: itself, or what the variable that it names holds."""
+        """Returns a secret's text: the value itself, or that of the variable it names."""
         given = text(value)
         reference = _REFERENCE.fullmatch(given)
         if reference:

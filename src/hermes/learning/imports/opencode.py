@@ -23,7 +23,7 @@ def is_opencode_home(source: Path) -> bool:
 
 
 def conversations(home: Path) -> Iterator[ImportedConversation]:
-    """Yields the conversations. What is in the database is not read from the older files again."""
+    """Yields the conversations. Those in the database are not read from the older files again."""
     seen: set[str] = set()
     if (home / _DATABASE).is_file():
         for found in _stored(home / _DATABASE):
@@ -105,7 +105,7 @@ def _decoded(raw: str | bytes) -> Object:
 def _conversation(
     session: Object, messages: Iterable[tuple[Object, list[Object]]]
 ) -> ImportedConversation | None:
-    """A conversation; None for a subagent's, and without a message of a person."""
+    """Returns a conversation; None for a subagent's, or without a message of a person."""
     if session.get("parent_id"):
         return None
     ids = CallIds()

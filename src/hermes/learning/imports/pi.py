@@ -1,4 +1,4 @@
-"""Reads conversations of pi (`~/.pi/agent/sessions/<folder>/*.jsonl`). OpenClaw stores its own in the same form."""
+"""Reads conversations of pi (`~/.pi/agent/sessions/<folder>/*.jsonl`). OpenClaw uses the same format."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,7 +33,7 @@ def read(path: Path) -> ImportedConversation | None:
 def conversation_of(
     entries: Iterable[Object], agent: str, fallback_id: str, *, unread: int = 0
 ) -> ImportedConversation | None:
-    """Returns the conversation that entries tell; None without a message of a person."""
+    """Returns the conversation that the entries form; None without a message of a person."""
     listed = list(entries)
     head = next((entry for entry in listed if entry.get("type") == "session"), Object())
     names = [
@@ -62,7 +62,7 @@ def conversation_of(
 
 
 def _current_branch(entries: list[Object]) -> list[Object]:
-    """The entries from the root to the last one. Older files are a plain list: then all of them."""
+    """Returns the entries from the root to the last one. Older files are a plain list, which is returned whole."""
     by_id = {text(entry.get("id")): entry for entry in entries if "parentId" in entry}
     last = next((entry for entry in reversed(entries) if "parentId" in entry), None)
     branch: list[Object] = []

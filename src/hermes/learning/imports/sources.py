@@ -1,4 +1,4 @@
-"""Finds out what is at a path: the home of an agent, or a folder or file with its conversations."""
+"""Detects what is at a path: the home of an agent, or a folder or file with its conversations."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -16,14 +16,12 @@ t = translator(__name__)
 _MAX_DATABASE_BYTES = 8_000_000_000
 _BUSY_TIMEOUT_S = 10.0
 _WAL_VERSION = 2
-_VERSION_BYTES = slice(
-    18, 20
-)  # of the file header: 2 in a database with a write-ahead log
+_VERSION_BYTES = slice(18, 20)  # offset in the file header: 2 means a write-ahead log
 
 
 @contextlib.contextmanager
 def copied_database(database: Path) -> Iterator[sqlite3.Connection]:
-    """Opens a copy of a database. Raises LearningError if it can't be read, also for errors inside the block."""
+    """Opens a copy of a database. Raises LearningError if it can't be read, including errors inside the block."""
     with tempfile.TemporaryDirectory(prefix="hermes-import-") as folder:
         copy = Path(folder) / "copy.db"
         try:
@@ -65,8 +63,8 @@ def columns(
 def _copy(database: Path, copy: Path) -> None:
     """Copies with SQLite's backup, which waits for writers and sees whole transactions.
 
-    Opening a database with a write-ahead log creates that log. So without one, which means that no program has the
-    database open, it is opened as unchangeable; and with a log that nobody uses, the files are copied.
+    Opening a database with a write-ahead log creates that log. If there is no log, no program has the database open, so
+    it is opened as immutable. If there is a log that no program uses, the files are copied.
     """
     with database.open("rb") as file:
         has_wal = _WAL_VERSION in file.read(20)[_VERSION_BYTES]

@@ -16,7 +16,7 @@ Level: TypeAlias = Literal["danger", "caution"]
 
 _MAX_FILE_CHARS = 2_000_000
 _MAX_CHARS_BY_LINE = 20_000
-"""Characters of a file that are scanned by line, to locate a disguised finding."""
+"""Characters of a file that are scanned line by line, to locate a disguised finding."""
 _PROGRAMS = (
     b"\x7fELF",
     b"MZ",

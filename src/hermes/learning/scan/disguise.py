@@ -21,21 +21,21 @@ _HIDDEN_IN_WORD = "(?<=[A-Za-z])[\u00ad\u034f\u115f\u1160\u180e\u200b-\u200f\u20
 _ZERO_WIDTH = "[\u200b\u2060-\u2064\u180e]"
 _CARRYING = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]{3,}"
 _OVERRIDES = "[\u202d\u202e\u2066-\u2068]"
-# A pattern that begins with a class of characters is found several times as fast as one that begins with a condition.
+# A pattern that begins with a character class matches several times as fast as one that begins with a lookbehind.
 _RUN = (
     r"[^\W_](?<![^\W_]{2})[ .\-_*|/]{1,3}(?:[^\W_][ .\-_*|/]{1,3}){3,}[^\W_](?![^\W_])"
 )
 _SAME_SIGNS = r"([^\w\n])\1{40,}+"
-"""Matches a long run of the same character: filler, of which 40 are kept."""
+"""Matches a long run of the same character: filler, which is cut to 40."""
 _EVERY, _SAME_IN_SAMPLE = 5, r"([^\w\n])\1{7}"
-"""Of a long run, every fifth character is the same eight times."""
+"""A quick test for such a run: in a sample of every fifth character, the same one occurs eight times in a row."""
 _WORD_WITH_DIGIT = r"(?<![\w@$!])[^\W0134578]*+[0134578@$!][\w@$!]*+"
 _WORD_BYTES = bytes(
     byte if chr(byte).isalnum() or chr(byte) in "_@$!" else ord(" ")
     for byte in range(256)
 )
-"""Replaces what is no part of such a word in ASCII by a blank."""
-_MAX_WORD_CHARS = 40  # longer ones are keys and other data
+"""Replaces ASCII characters that can't be part of such a word with a space."""
+_MAX_WORD_CHARS = 40  # longer words are keys and other data
 _BASE64 = r"[A-Za-z0-9+/_-]{16,}={0,2}"
 _WRAPPED = r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}+(?:\r?\n[ \t>#*]{0,8}[A-Za-z0-9+/_-]{4,}+)+={0,2}"
 _MARKUP = r"[<*~`\-](?:(?<=<)(?:!--[^<>]{0,200}-->|/?[a-z]{1,10}>)|(?<=-)\r?\n[ \t]*|(?<=[*~`])[*~`]*)"
@@ -67,7 +67,7 @@ _TELLING = (
     "secret",
 )
 _WINDOW_CHARS = 100_000
-"""Characters that are scanned; of longer text, the start and the end."""
+"""Characters that are scanned; of a longer text, the start and the end."""
 
 
 def hidden(text: str) -> str:
@@ -133,7 +133,7 @@ def _candidates(text: str, depth: int = 0) -> Iterator[str]:
 
 
 def _without_accents(text: str) -> str:
-    """Returns plain lower-case letters: ligatures, full-width forms and accents are gone."""
+    """Returns plain lower-case letters, without ligatures, full-width forms and accents."""
     if text.isascii():
         return text.casefold()
     folded = unicodedata.normalize("NFKC", text).casefold()
@@ -143,7 +143,7 @@ def _without_accents(text: str) -> str:
 
 
 def _visible(text: str) -> str:
-    """Replaces tag characters by the letters they stand for, and removes other invisible ones."""
+    """Replaces tag characters with the letters they stand for, and removes other invisible ones."""
     if text.isascii():
         return text
     letters = re.sub(_LETTER_TAG, lambda tag: chr(ord(tag[0]) - 0xE0000), text)
@@ -157,7 +157,7 @@ def _only_flags(text: str) -> bool:
 
 
 def _without_digits(text: str) -> str:
-    """Replaces digits in words by the letters they look like."""
+    """Replaces digits in words with the letters they look like."""
     if text.isascii():  # several times as fast as a pattern
         words = {*text.encode().translate(_WORD_BYTES).decode().split()}
     else:
@@ -169,7 +169,7 @@ def _without_digits(text: str) -> str:
 
 
 def _with_letters(word: str) -> str:
-    """Replaces digits in a word by the letters they look like; numbers and data stay."""
+    """Replaces digits in a word with the letters they look like; numbers and data stay."""
     if (
         len(word) > _MAX_WORD_CHARS
         or word.isalpha()

@@ -1,4 +1,4 @@
-"""Splits a pattern at its wide gaps, so that a text is searched for what must stand before and after each.
+"""Splits a pattern at its wide gaps, so that a text is searched for the parts before and after each.
 
 `curl[^\\n]{0,400}\\|\\s*sh` looks at 400 characters after every `curl`. Finding every `| sh` first, and then the `curl`
 before it on the line, looks at each character once.
@@ -8,11 +8,11 @@ import re
 from typing import NamedTuple
 
 _MIN_GAP_CHARS = 10  # shorter gaps cost little
-_SLACK_CHARS = 200  # that may stand before a piece whose start was left out
+_SLACK_CHARS = 200  # characters allowed before a piece whose start was dropped
 _GAP = re.compile(
     r"\[\^((?:\\.|[^\]\\])+)\]\{\d+,(\d+)\}[?+]?",
 )
-# What a search can't begin with: blanks, and the name before an `@`.
+# Parts that a search can't start with: whitespace, and the name before an `@`.
 _VAGUE_START = re.compile(r"(?:\\[sW](?:\{\d+,\d+\}[?+]?)?|\\b(?=\\[sW]))+")
 _NAME_BEFORE_AT = r"\b[\w.+-]{1,200}@"
 _REFERENCE = re.compile(r"(?:\\s\{\d+,\d+\}[?+]?)?\\[1-9]")
@@ -26,11 +26,11 @@ class Piece(NamedTuple):
     slack: int = 0
     gap: int = 0
     forbidden: str = ""
-    """The characters that the gap can't hold."""
+    """The characters that the gap can't contain."""
 
 
 def alternatives(source: str) -> list[str]:
-    """Splits a pattern at each `|` that is in no group."""
+    """Splits a pattern at each `|` outside of groups."""
     parts, depth, at, begin = list[str](), 0, 0, 0
     while at < len(source):
         character = source[at]
@@ -91,7 +91,7 @@ def _spelled(forbidden: str) -> str:
 
 
 def _without_atomic(source: str) -> str:
-    """Opens atomic groups: what they hold must match too."""
+    """Replaces atomic groups with plain text: their content must match too."""
     while (start := source.find("(?>")) >= 0:
         depth, at = 1, start + 3
         while depth:

@@ -1,7 +1,7 @@
-"""Patterns for orders to drop instructions or to keep quiet in other languages. A reading may lack
-accents.
+"""Patterns, in other languages, of orders to drop instructions or to keep quiet.
 
-The rest of a word is part of the gap after it: `\\w*` before a gap would be tried in every length.
+A reading may lack accents. The rest of a word is part of the gap after it: `\\w*` before a gap would be tried at every
+length.
 """
 # ruff: noqa: E501 - a pattern is harder to read in pieces than on a long line
 

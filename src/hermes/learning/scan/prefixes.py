@@ -1,8 +1,8 @@
-"""Searches a text for many patterns at once. A pattern whose matches can only begin with certain strings is tried only
-where one of these strings stands: finding a string is many times faster than trying a pattern at every character.
-A pattern with a wide gap is tried only where what follows the gap is near, and any other only where its later parts are.
+"""Searches a text for many patterns at once, with the same results as `re`.
 
-A search finds exactly what `re` would find.
+If the matches of a pattern can only begin with certain strings, the pattern is tried only where one of these strings
+occurs: finding a string is many times faster than trying a pattern at every character. A pattern with a wide gap is
+tried only where the part after the gap is near, and any other only where its later parts are near.
 """
 
 import re
@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 from hermes.learning.scan.gaps import Piece, alternatives, pieces
 
 _MAX_PREFIX_CHARS = 5
-_MAX_PREFIXES = 96  # that the combination of several with what follows them may make
-_MAX_CLASS_CHARS = 6  # of a character class that is spelled out
+_MAX_PREFIXES = 96  # maximum number of combined prefixes
+_MAX_CLASS_CHARS = 6  # of a character class that is expanded
 _FEW_PLACES = 24
-"""A pattern is tried at so few places without asking what follows."""
-_MIN_ANCHOR_CHARS = 3  # shorter strings stand everywhere
+"""At this few places, a pattern is tried without checking what follows."""
+_MIN_ANCHOR_CHARS = 3  # shorter strings occur everywhere
 _HEAD_CHARS = (4, 5)
-"""The lengths in which it is known how the words of a text begin: shorter ones say little."""
+"""The lengths of indexed word beginnings: shorter ones rule out little."""
 _MAX_CHAR_REPEATS = 200
-"""The bound of `*` and `+` on one character; longer runs of a character are shortened before."""
+"""The bound of `*` and `+` on one character; longer runs of a character are shortened before the search."""
 _MAX_GROUP_REPEATS = 12
 """The bound of `*` and `+` on a group."""
 
@@ -61,7 +61,7 @@ def prefixed(source: str) -> PrefixedPattern:
 
 
 class GappedPattern(NamedTuple):
-    """The alternatives of a pattern: what those without a wide gap can begin with, and the others in pieces."""
+    """The alternatives of a pattern: the prefixes of those without a wide gap, and the others in pieces."""
 
     prefixes: tuple[str, ...]
     gapped: tuple[tuple[_Part, ...], ...]
@@ -69,7 +69,7 @@ class GappedPattern(NamedTuple):
 
 @cache
 def in_pieces(source: str) -> GappedPattern | None:
-    """Returns None for a pattern without wide gaps. Made when it is needed: compiling the pieces is slow."""
+    """Splits a pattern; None if it has no wide gap. Computed on demand, because compiling the pieces is slow."""
     every = alternatives(source)
     parts = [_parts(one) for one in every]
     gapped = tuple(some for some in parts if some)
@@ -84,7 +84,7 @@ def in_pieces(source: str) -> GappedPattern | None:
 
 
 class _Anchor(NamedTuple):
-    """Strings of which one must stand at a distance from the start of a match."""
+    """Strings, one of which must occur within a certain distance from the start of a match."""
 
     prefixes: tuple[str, ...]
     nearest: int
@@ -93,7 +93,7 @@ class _Anchor(NamedTuple):
 
 
 class _Anchored(NamedTuple):
-    """What one alternative of a pattern can begin with, and what must follow."""
+    """The prefixes of one alternative of a pattern, and the strings that must follow."""
 
     prefixes: tuple[str, ...]
     at_start: bool
@@ -102,7 +102,7 @@ class _Anchored(NamedTuple):
 
 @cache
 def anchored(source: str) -> tuple[_Anchored, ...]:
-    """Returns the alternatives of a pattern; empty if no string must follow the start of any. Made when it is needed."""
+    """Returns the alternatives of a pattern, on demand; empty if none needs a certain string after its start."""
     made: list[_Anchored] = []
     for one in alternatives(source):
         starts = _starts(one)
@@ -130,7 +130,7 @@ def _anchors(source: str) -> tuple[_Anchor, ...]:
 
 
 class SearchedText:
-    """A text that is searched for many patterns. It remembers where each prefix and the end of each gap stands."""
+    """A text that is searched for many patterns. Caches where each prefix and each end of a gap occurs."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -166,7 +166,7 @@ class SearchedText:
         return sorted(found.union(*map(self._chained, pieces.gapped)))
 
     def _anchored(self, one: PrefixedPattern, places: list[int]) -> list[int]:
-        """Leaves out the places that what must follow is not near."""
+        """Drops the places that do not have the required strings near them."""
         some = anchored(one.pattern.pattern)
         if not some:
             return places
@@ -186,7 +186,7 @@ class SearchedText:
         return places
 
     def _chained(self, parts: tuple[_Part, ...]) -> list[int]:
-        """Returns where the first part stands with all others behind it."""
+        """Returns the places where the first part matches and all others follow."""
         if not all(map(self._matching, parts)):
             return []
         followed = self._matching(parts[-1])
@@ -195,7 +195,7 @@ class SearchedText:
         return followed
 
     def _near(self, one: _Part, followed: list[int], slack: int) -> list[int]:
-        """Returns where `one` stands with a place of `followed` behind it, and only the gap between them."""
+        """Returns where `one` matches and a place of `followed` comes after it, with only the gap between them."""
         forbidden = [sign for sign in one.piece.forbidden if sign in self.text]
         reach = one.longest + one.piece.gap + slack
         near, at, last = list[int](), 0, len(followed)
@@ -245,7 +245,7 @@ class SearchedText:
 
     @cached_property
     def _words(self) -> str:
-        """Every word once: much shorter than most texts."""
+        """Every word once, which is much shorter than most texts."""
         return " ".join(self._vocabulary)
 
     @cached_property
@@ -267,24 +267,24 @@ class SearchedText:
 _WORD_BYTES = bytes(
     byte if chr(byte).isalnum() or chr(byte) == "_" else ord(" ") for byte in range(128)
 ) + bytes(range(128, 256))
-"""Replaces what is no part of a word in ASCII by a blank."""
+"""Replaces ASCII characters that can't be part of a word with a space."""
 
 
 @cache
 def _letters(prefix: str) -> str:
-    """The longest part of a prefix that is within one word."""
+    """Returns the longest part of a prefix that is within one word."""
     return max(re.findall(r"[^\W_]*", prefix), key=len)
 
 
 @cache
 def _head(prefix: str) -> str:
-    """The first word of a prefix, as far as heads of words are known."""
+    """Returns the first word of a prefix, up to the indexed length."""
     found = re.match(r"\w*", prefix)
     return found[0][: max(_HEAD_CHARS)] if found else ""
 
 
 def _parts(alternative: str) -> tuple[_Part, ...]:
-    """Returns an alternative in pieces; empty if it has no wide gap, or a piece can begin with anything."""
+    """Splits an alternative into pieces; empty if it has no wide gap, or if a piece can begin with anything."""
     made: list[_Part] = []
     for piece in pieces(alternative):
         starts = _starts(piece.source)
@@ -297,7 +297,7 @@ def _parts(alternative: str) -> tuple[_Part, ...]:
 
 
 def _before(places: list[int], ends: list[int], anchor: _Anchor) -> list[int]:
-    """Returns the places that have one of `ends` behind them, as far away as the anchor can be."""
+    """Returns the places that are followed by one of `ends` within the anchor's distance."""
     if not ends:
         return []
     near, at, last = list[int](), 0, len(ends)
@@ -316,7 +316,7 @@ def _occurrences(text: str, part: str) -> list[int]:
     first = text.find(part)
     if first < 0:
         return []
-    if part[0] in part[1:]:  # it could overlap itself
+    if part[0] in part[1:]:  # the string could overlap itself
         return [*_overlapping(text, part, first)]
     lengths = map(len, text.split(part)[:-1])
     size = len(part)
@@ -330,7 +330,7 @@ def _overlapping(text: str, part: str, at: int) -> Iterator[int]:
 
 
 class _Starts(NamedTuple):
-    """What a match can begin with: strings that more can be added to, and strings that are final."""
+    """The possible beginnings of a match: strings that can still be extended, and final ones."""
 
     growing: frozenset[str]
     final: frozenset[str] = frozenset()
@@ -343,7 +343,7 @@ class _Starts(NamedTuple):
         return _Starts(frozenset(), self.all(), self.at_start)
 
     def then(self, after: "_Starts") -> "_Starts":
-        """Adds what follows. What would be too many or too long stays as it is, and is final."""
+        """Appends what follows. Strings that would become too many or too long stay as they are and become final."""
         long = frozenset(one for one in self.growing if len(one) >= _MAX_PREFIX_CHARS)
         short = self.growing - long
         if len(short) > 1 and len(short) * len(after.all()) > _MAX_PREFIXES:
@@ -367,7 +367,7 @@ _ANYTHING = _NOTHING.ended()
 
 
 def _starts(source: str) -> _Starts | None:
-    """Returns None if a match can begin with anything, or if this Python parses patterns in another way."""
+    """Returns None if a match can begin with anything, or if this Python version parses patterns differently."""
     try:
         parsed = import_module("re._parser").parse(source)
         starts = _sequence(parsed)
@@ -396,7 +396,7 @@ def _item(kind: str, value: Any) -> _Starts:
             starts = _Starts(frozenset(), at_start=True)
         case "AT" | "ASSERT" | "ASSERT_NOT":
             starts = _NOTHING
-        case "SUBPATTERN" if not value[1]:  # without flags of its own
+        case "SUBPATTERN" if not value[1]:  # without its own flags
             starts = _sequence(value[3])
         case "ATOMIC_GROUP":
             starts = _sequence(value)
@@ -423,7 +423,7 @@ def _class(items: list[tuple[Any, Any]]) -> _Starts:
 
 
 def _shortest(prefixes: frozenset[str]) -> tuple[str, ...]:
-    """Leaves out prefixes that begin with another one."""
+    """Drops prefixes that begin with another prefix."""
     kept: list[str] = []
     for one in sorted(prefixes):
         if not kept or not one.startswith(kept[-1]):

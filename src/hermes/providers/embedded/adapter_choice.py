@@ -1,6 +1,7 @@
-"""How a local model uses tools: by itself (`native`), in lines of text (`lines`), or not at all (`chat`).
+"""How a local model uses tools: by native calls (`native`), in lines of text (`lines`), or not at all (`chat`).
 
-A short test of the model decides, once: the answer is kept beside the model files, by the file or the server and model.
+A short test of the model decides, once. The result is stored beside the model files, keyed by the file or by the server
+and model.
 """
 
 import re
@@ -29,7 +30,7 @@ from hermes.text.translation import translator
 
 t = translator(__name__)
 
-MIN_NATIVE_PARAMETERS = 2_800_000_000  # what is sold as 3B
+MIN_NATIVE_PARAMETERS = 2_800_000_000  # models sold as 3B
 _FILE_NAME = "adapters.json"
 _MAX_MEMORY_ENTRIES = 200
 _MAX_TOKENS = 160
@@ -60,14 +61,14 @@ _NOTE = "Call Ana about the blue bicycle."
 
 
 class AdapterRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found out about a model, and why it was not the kind before it."""
+    """The adapter that works for a model, and why the better ones did not."""
 
     adapter: AdapterKind
     reason: str = ""
 
 
 class AdapterMemory:
-    """The records of this machine, by file or by server and model. A damaged file counts as an empty one."""
+    """The adapter records of this machine, by file or by server and model. A damaged file counts as empty."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / _FILE_NAME
@@ -77,7 +78,7 @@ class AdapterMemory:
         return self._read().get(key)
 
     def put(self, key: str, record: AdapterRecord) -> None:
-        """Keeps a record. A folder that can't be written costs only another test."""
+        """Stores a record. If the folder can't be written, the test runs again next time."""
         records = {**self._read(), key: record}
         newest = dict(list(records.items())[-_MAX_MEMORY_ENTRIES:])
         try:
@@ -95,7 +96,7 @@ class AdapterMemory:
 
 
 def possible_adapters(facts: GgufFacts) -> tuple[AdapterKind, ...]:
-    """Returns the kinds to test, the best first. The last one needs no test."""
+    """Returns the adapters to test, best first. The last one needs no test."""
     is_large = facts.parameters >= MIN_NATIVE_PARAMETERS
     if is_large and facts.has_tools:
         return ("native", "lines", "chat")
@@ -112,9 +113,9 @@ async def choose_adapter(
     build: Callable[[AdapterKind], Model],
     on_step: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> AdapterRecord:
-    """Tests one kind after the other, and returns the first that works. `on_step` hears how far it is.
+    """Tests one adapter after another and returns the first that works. `on_step` receives the progress.
 
-    Raises ModelError if the model can't be run at all: that says nothing about the kind.
+    Raises ModelError if the model can't run at all, which says nothing about the adapter.
     """
     problems: list[str] = []
     for number, kind in enumerate(kinds[:-1]):
@@ -132,9 +133,9 @@ async def choose_adapter(
 
 
 async def find_problem(model: Model) -> str:
-    """Asks the model to read a file, then to use what it said, then something that needs no tool.
+    """Asks the model to read a file, then to use its content, then a question that needs no tool.
 
-    Returns what went wrong; nothing if the model can use tools this way.
+    Returns the problem; empty if the model can use tools this way.
     """
     with tempfile.TemporaryDirectory(prefix="hermes-") as folder:
         (Path(folder) / "notes.md").write_text(_NOTE)

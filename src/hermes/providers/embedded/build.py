@@ -1,4 +1,4 @@
-"""Putting an `EmbeddedModel` together from a name or a file. Nothing is loaded or started yet."""
+"""Builds an `EmbeddedModel` from a name or a file. Loads and starts nothing."""
 
 import datetime as dt
 import hashlib
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from hermes.providers.embedded.native_model import NativeToolModel
 
 PrepareCallback = Callable[[int, int], None]
-_NATIVE_CONTEXT_TOKENS = 8_192  # of which a third is for tools
+_NATIVE_CONTEXT_TOKENS = 8_192  # a third of these are for tools
 
 
 class ModelFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A GGUF file that is on this machine, and how it may be run. `key` stands for its content."""
+    """A GGUF file on this machine, and how it can be run. `key` identifies its content."""
 
     path: Path
     key: str
@@ -74,7 +74,7 @@ def known_file(
 
 
 def custom_file(path: Path) -> ModelFile:
-    """Returns any other GGUF file. It is known by its path, size and time: hashing it would take too long."""
+    """Returns any other GGUF file, identified by path, size and modification time: hashing it would take too long."""
     facts = _facts(path)
     status = path.stat()
     identity = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}"
@@ -91,7 +91,7 @@ def custom_file(path: Path) -> ModelFile:
 
 
 def _facts(path: Path) -> GgufFacts:
-    """Reads the header. Raises ModelError if there is none."""
+    """Reads the header. Raises ModelError if the file has none."""
     try:
         return read_facts(path)
     except OSError as error:
@@ -120,7 +120,7 @@ def run_file(
     *,
     on_prepare: PrepareCallback | None = None,
 ) -> "EmbeddedModel | NativeToolModel":
-    """Returns the model in a file, which uses tools in one way."""
+    """Returns the model in a file, with the given adapter for tools."""
     if kind == "native":
         from hermes.providers.embedded.native_model import NativeToolModel
 
@@ -148,7 +148,7 @@ def run_file(
 async def adapter_of(
     file: ModelFile, folder: Path, on_step: PrepareCallback = lambda _done, _total: None
 ) -> AdapterRecord:
-    """Returns how the model in a file uses tools: the only way, the one that is remembered, or what a test shows."""
+    """Returns the adapter for the model in a file: the only possible one, the stored one, or the result of a test."""
     if len(file.adapters) == 1:
         return AdapterRecord(adapter=file.adapters[0])
     memory = AdapterMemory(folder)
@@ -168,7 +168,7 @@ def build_model(
     models: Mapping[str, KnownModel] = CATALOGUE,
     on_prepare: PrepareCallback | None = None,
 ) -> EmbeddedModel:
-    """The known model of that name with the adapter for small models. `on_prepare` hears how far the first start is."""
+    """Returns a known model with the adapter for small models. `on_prepare` receives the progress of the first load."""
     file = known_file(name, folder, models)
     engine = engine_for(models[name], folder, on_prepare=on_prepare)
     return EmbeddedModel(engine, name=file.name, acts=models[name].acts)
@@ -177,7 +177,7 @@ def build_model(
 def engine_for(
     entry: KnownModel, folder: Path, *, on_prepare: PrepareCallback | None = None
 ) -> LocalEngine:
-    """The engine of a known model, whose file must be in the cache."""
+    """Returns the engine of a known model, whose file must be in the cache."""
     load = _load(
         folder / entry.file_name,
         folder,
@@ -191,7 +191,7 @@ def engine_for(
 def build_custom_model(
     path: Path, folder: Path, *, on_prepare: PrepareCallback | None = None
 ) -> EmbeddedModel:
-    """Any other GGUF file with the adapter for small models."""
+    """Returns the model in any other GGUF file, with the adapter for small models."""
     file = custom_file(path)
     engine = LocalEngine(_load(path, folder, file.key), on_prepare=on_prepare)
     return EmbeddedModel(engine, name=file.name)
@@ -205,7 +205,7 @@ def _load(
     acts: bool = True,
     context_tokens: int = 4096,
 ) -> engine_wire.Load:
-    """What the engine's child loads. A first answer needs the prefixes in this order."""
+    """Returns what the engine's child loads. The prefixes are in the order in which a first answer needs them."""
     today = dt.datetime.now().astimezone().date()
     prefixes: dict[CacheSlot, tuple[ChatTurn, ...]] = {
         "talk": small_prompt.talk_prefix(today)

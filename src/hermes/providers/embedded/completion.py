@@ -1,9 +1,9 @@
-"""The port between the adapter for small models and whatever continues its prompts.
+"""The port between the adapter for small models and the engine that continues its prompts.
 
-It owns the words of that conversation only: a prompt as chat turns, an optional grammar, and a stream of text. It knows
-neither tools nor processes. `LocalEngine` implements it with the engine in a child process; a server of its own
-(llama.cpp, Ollama, LM Studio) can implement it too. Where a grammar is not obeyed (`obeys_grammar` is False) the adapter
-reads the reply leniently and checks it by code.
+It defines only a prompt as chat turns, an optional grammar, and a stream of text; no tools and no processes.
+`LocalEngine` implements it with a child process, and a separate server (llama.cpp, Ollama, LM Studio) can implement it
+too. If the engine ignores grammars (`obeys_grammar` is False), the adapter parses the reply leniently and checks it in
+code.
 """
 
 from collections.abc import AsyncGenerator
@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeAlias
 import msgspec
 
 CacheSlot: TypeAlias = Literal["talk", "work", "decide", "other"]
-"""Prompts of one slot grow out of one another; prompts of different slots must not evict each other from the cache."""
+"""The prompts of one slot extend each other; prompts of different slots must not evict each other from the cache."""
 
 
 class ChatTurn(msgspec.Struct, frozen=True):
@@ -23,9 +23,9 @@ class ChatTurn(msgspec.Struct, frozen=True):
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
-    """Continue `turns`, which are the whole prompt.
+    """A request to continue `turns`, which are the whole prompt.
 
-    `prefix` is how the prompts of this slot begin, for a day or longer: an engine may keep its computed state.
+    `prefix` is how the prompts of this slot begin, for a day or longer, so an engine may store its computed state.
     """
 
     slot: CacheSlot
@@ -43,7 +43,7 @@ class CompletionText(msgspec.Struct, frozen=True):
 
 
 class CompletionEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of the reply: by itself, at `max_tokens`, or because it was cancelled. Always the last of a stream."""
+    """The end of the reply: finished, cut at `max_tokens`, or cancelled. Always the last event of a stream."""
 
     finish: Literal["stop", "length", "cancelled"] = "stop"
     input_tokens: int = 0
@@ -52,7 +52,7 @@ class CompletionEnded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CompletionEngine(Protocol):
-    """What continues a prompt."""
+    """An engine that continues prompts."""
 
     @property
     def obeys_grammar(self) -> bool:
@@ -62,13 +62,13 @@ class CompletionEngine(Protocol):
     def complete(
         self, prompt: Completion
     ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
-        """Streams the reply. Closing the stream stops it. Raises ModelError, with reason `too_long` if it does not fit."""
+        """Streams the reply. Closing the stream stops it. Raises ModelError (`too_long` if the prompt does not fit)."""
         ...
 
     async def warm(self) -> None:
-        """Gets ready ahead of the first prompt."""
+        """Prepares the engine before the first prompt."""
         ...
 
     async def close(self) -> None:
-        """Lets go of everything."""
+        """Releases all resources."""
         ...

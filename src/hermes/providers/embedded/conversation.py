@@ -1,6 +1,6 @@
-"""Hermes' messages as the small model's conversation: exchanges of a request, steps with results, and an answer.
+"""Converts Hermes' messages to the small model's conversation: exchanges of request, steps with results, and answer.
 
-It also knows what files hold, as far as results of the current exchange showed it.
+Also tracks the contents of files, as far as results of the current exchange showed them.
 """
 
 import re
@@ -19,8 +19,8 @@ from hermes.schema.messages import (
     UserMessage,
 )
 
-LOOK_TAG = "look-"  # begins the id of a read that we made to see whether the file of a `write` exists
-NAMED_TAG = "named-"  # begins the id of a read that we made because the request speaks of the file
+LOOK_TAG = "look-"  # prefixes the id of our own read that checks whether the file of a `write` exists
+NAMED_TAG = "named-"  # prefixes the id of our own read of a mentioned file
 _HEADER = re.compile(
     r"\[[^\n]{0,4096}: (?:lines (\d+)-(\d+) of (\d+)[^\n]{0,200}|empty file)\]\n?"
 )
@@ -41,7 +41,7 @@ class CallStep(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """The reply that asked for it."""
+        """The reply that made this call."""
         return (
             write_line(self.action)
             if self.action is not None
@@ -50,12 +50,12 @@ class CallStep(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def overwrites(self) -> bool:
-        """Whether we, not the model, read the file because the model wants to write it."""
+        """Whether Hermes, not the model, read the file because the model wants to write it."""
         return self.call.id.startswith(LOOK_TAG)
 
     @property
     def prepared(self) -> bool:
-        """Whether we, not the model, read the file because the request speaks of it."""
+        """Whether Hermes, not the model, read the file because the request mentions it."""
         return self.call.id.startswith(NAMED_TAG)
 
     @property
@@ -65,7 +65,7 @@ class CallStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestExchange(msgspec.Struct, frozen=True, kw_only=True):
-    """A request, what was done about it, and the answer if there is one yet."""
+    """A request, the steps taken for it, and the answer, if there is one yet."""
 
     request: str
     steps: tuple[CallStep, ...] = ()
@@ -75,7 +75,7 @@ class RequestExchange(msgspec.Struct, frozen=True, kw_only=True):
 def read_messages(
     messages: Iterable[Message], toolbox: OfferedTools
 ) -> list[RequestExchange]:
-    """The exchanges, oldest first; the last one is in progress."""
+    """Returns the exchanges, oldest first; the last one is in progress."""
     exchanges: list[RequestExchange] = []
     for message in messages:
         match message:
@@ -101,14 +101,14 @@ def read_messages(
 
 
 class SeenFile(msgspec.Struct, frozen=True):
-    """What a file holds, as far as it was shown. It is `whole` when nothing is missing."""
+    """The content of a file, as far as it was shown. `whole` means that nothing is missing."""
 
     text: str
     whole: bool = True
 
 
 def seen_files(exchange: RequestExchange) -> dict[str, SeenFile]:
-    """What files hold, as the steps of this exchange showed it or made it."""
+    """Returns the contents of files, as the steps of this exchange read or wrote them."""
     seen: dict[str, SeenFile] = {}
     for step in exchange.steps:
         action = step.action
@@ -134,7 +134,7 @@ def seen_files(exchange: RequestExchange) -> dict[str, SeenFile]:
 
 
 def shown(result: str) -> SeenFile:
-    """The file's text in what reading it returned: without the header and the footer that some tools put around it."""
+    """Returns the file's text from a read result, without the header and footer that some tools add."""
     header = _HEADER.match(result)
     body, _, last_line = result.rpartition("\n")
     if _FOOTER.fullmatch(last_line) is None:
@@ -148,7 +148,7 @@ def shown(result: str) -> SeenFile:
 def todo_items(
     exchanges: Iterable[RequestExchange], toolbox: OfferedTools
 ) -> list[str]:
-    """The list as the last call left it."""
+    """Returns the to-do list after the last call."""
     calls = [step.call for exchange in exchanges for step in exchange.steps if step.ok]
     last = next(
         (call for call in reversed(calls) if toolbox.role(call) == "todo"), None

@@ -1,4 +1,4 @@
-"""Talk or work: the first decision about a request. Code decides what is certain; the model decides the rest in one token."""
+"""Decides whether a request is talk or work. Code decides the clear cases; the model decides the rest in one token."""
 
 import re
 from typing import Literal, TypeAlias
@@ -72,7 +72,7 @@ _MAX_TYPED_CHARACTERS = 400
 
 
 def typed_part(request: str) -> tuple[str, str]:
-    """What a person typed, and the text that was piped or pasted below it."""
+    """Returns the text that a person typed, and the text that was piped or pasted below it."""
     typed, gap, pasted = request.partition("\n\n")
     if not gap or len(typed) > _MAX_TYPED_CHARACTERS:
         return request, ""
@@ -80,7 +80,7 @@ def typed_part(request: str) -> tuple[str, str]:
 
 
 def certain(exchanges: list[RequestExchange], view: FolderView) -> RequestKind | None:
-    """The decision, where none is needed of the model: None where it is."""
+    """Returns the decision if it is certain; None if the model must decide."""
     current = exchanges[-1]
     typed, pasted = typed_part(current.request)
     if current.steps:
@@ -92,13 +92,13 @@ def certain(exchanges: list[RequestExchange], view: FolderView) -> RequestKind |
         return "work" if asks_for_change else "talk"
     if _GREETING.fullmatch(typed) or facts.arithmetic(typed):
         return "talk"
-    if _HOW_TO.match(typed):  # asks for an explanation, not for the deed
+    if _HOW_TO.match(typed):  # asks for an explanation, not for the work itself
         return "talk"
     return None
 
 
 def prompt(exchanges: list[RequestExchange]) -> Completion:
-    """The question to the model."""
+    """Returns the question for the model."""
     typed, _ = typed_part(exchanges[-1].request)
     text = typed[:_MAX_CHARACTERS]
     if len(exchanges) > 1:
@@ -115,7 +115,7 @@ def prompt(exchanges: list[RequestExchange]) -> Completion:
 
 
 def parsed(reply: str) -> RequestKind:
-    """What the model decided. A reply that is neither counts as talk, because nobody is hurt by an answer."""
+    """Returns the model's decision. A reply that is neither counts as talk, because an answer does no harm."""
     if reply.strip().lower().startswith("w"):
         return "work"
     return "talk"

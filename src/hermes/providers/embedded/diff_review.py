@@ -1,4 +1,4 @@
-"""A review of a diff: what code can see in it is said by code, because a small model finds everything fine."""
+"""Reviews a diff. Code reports the problems that it can detect, because a small model finds everything fine."""
 
 import difflib
 import re
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 _MAX_FINDINGS = 12
-_MIN_LIKENESS = 0.8  # of an old line and the one that took its place
+_MIN_LIKENESS = 0.8  # between an old line and the one that replaced it
 _IS_DIFF = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@", re.MULTILINE)
 _ASKS_FOR_REVIEW = re.compile(
     r"\b(?:review|check|look (?:at|over)|comments?|feedback|critique|ok|okay|correct|right|wrong|bugs?|problems?|issues?"
@@ -105,7 +105,7 @@ _OPENED = re.compile(r"=\s*open\(")
 
 
 class ChangedBlock(msgspec.Struct, frozen=True):
-    """Lines that follow each other in a diff: what was removed, and what stands there now."""
+    """Consecutive changed lines of a diff: the removed ones, and the added ones."""
 
     path: str
     line: int
@@ -114,12 +114,12 @@ class ChangedBlock(msgspec.Struct, frozen=True):
 
 
 def asks_for_review(typed: str, pasted: str) -> bool:
-    """Whether somebody wants to know what is wrong with a diff."""
+    """Returns whether the user asks what is wrong with a diff."""
     return bool(_IS_DIFF.search(pasted) and _ASKS_FOR_REVIEW.search(typed))
 
 
 def opening(diff: str) -> str:
-    """The first part of the review: what code found."""
+    """Returns the first part of the review: the problems that code found."""
     found = list(dict.fromkeys(findings(diff)))
     if not found:
         return "Hermes' own checks for common mistakes found nothing.\n\n"
@@ -130,7 +130,7 @@ def opening(diff: str) -> str:
 
 
 def findings(diff: str) -> Iterator[str]:
-    """What common mistakes look like, with file and line, in the order of the diff."""
+    """Yields the likely mistakes, with file and line, in the order of the diff."""
     blocks = list(changed_blocks(diff))
     added = {text.strip() for block in blocks for text in block.added}
     for block in blocks:
@@ -141,7 +141,7 @@ def findings(diff: str) -> Iterator[str]:
 class _HunkLine(NamedTuple):
     path: str
     line: int
-    """Its number in the new file."""
+    """The line's number in the new file."""
     sign: str
     text: str
 
@@ -170,7 +170,7 @@ def _changed_block(lines: list[_HunkLine]) -> ChangedBlock:
 
 
 def _hunk_lines(diff: str) -> Iterator[_HunkLine]:
-    """The lines inside the hunks. What is between two hunks is one line that is unchanged."""
+    """Yields the lines inside the hunks. Everything between two hunks counts as unchanged."""
     path, line = "the diff", 0
     for text in diff.splitlines():
         is_change = line > 0 and text[:1] in {"+", "-"}
@@ -188,7 +188,7 @@ def _hunk_lines(diff: str) -> Iterator[_HunkLine]:
 
 
 def _problems(block: ChangedBlock, moved: set[str]) -> Iterator[str]:
-    """What is wrong with a block. Lines that were only `moved` are not gone."""
+    """Yields the problems of a block. Lines that were only `moved` do not count as removed."""
     code = [text for text in block.added if not _COMMENT.match(text)]
     before = [
         text
@@ -218,7 +218,7 @@ def _problems_in_removed(before: list[str], code: list[str]) -> Iterator[str]:
 
 
 def _small_change(old: list[str], new: list[str]) -> Iterator[str]:
-    """A change of one word or sign that turns the meaning around."""
+    """Yields changes of one word or sign that reverse the meaning."""
     if len(old) != len(new):
         missing = (
             [word for word in old if word not in new] if len(old) > len(new) else []

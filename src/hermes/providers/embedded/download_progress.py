@@ -1,4 +1,4 @@
-"""How far a download is, how fast it is and how long it will still take."""
+"""The progress, speed and remaining time of a download."""
 
 import time
 from collections import deque
@@ -7,11 +7,11 @@ from collections.abc import Callable
 import msgspec
 
 CHECKING = "checking the file"
-_WINDOW_S = 8.0  # the speed is the mean of this many seconds
+_WINDOW_S = 8.0  # the speed is the average over this many seconds
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """Bytes done of total. Total 0 means that it is waiting, and `done` counts seconds.
+    """Bytes done of total. If total is 0, the download is waiting, and `done` counts seconds.
 
     `source` is for every screen; `detail` has the address or the package, for those who ask for it. `notice` says that
     a source failed and the next one is tried.
@@ -27,14 +27,14 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpeedMeter:
-    """Adds speed and time left to the steps of one download."""
+    """Adds speed and remaining time to the steps of one download."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._samples: deque[tuple[float, int]] = deque()
 
     def measure(self, step: Progress) -> Progress:
-        """Returns the step with speed and time left, as far as they are known."""
+        """Returns the step with speed and remaining time, as far as they are known."""
         if not step.total:
             self._samples.clear()
             return step

@@ -31,12 +31,12 @@ from hermes.text.translation import translator
 
 t = translator(__name__)
 
-_STOP_TIMEOUT_S = 0.1  # for a cancelled generation, before the child is killed
+_STOP_TIMEOUT_S = 0.1  # to stop a cancelled generation before the child is killed
 _EXIT_TIMEOUT_S = 5.0
 
 
 class LocalEngine:
-    """Implements the `CompletionEngine` port: starts, feeds, interrupts and ends the child. Not shared between event loops."""
+    """Implements the `CompletionEngine` port: runs the child process. Not shared between event loops."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class LocalEngine:
 
     @property
     def obeys_grammar(self) -> bool:
-        """The engine's library enforces grammars."""
+        """True: the engine's library enforces grammars."""
         return True
 
     @property
@@ -98,7 +98,7 @@ class LocalEngine:
     async def _run(
         self, job: engine_wire.Job
     ) -> AsyncGenerator[engine_wire.Report, None]:
-        """Runs one job at a time, up to its last report, and stops it when the stream is closed."""
+        """Runs one job at a time, up to its last report. Stops the job when the stream is closed."""
         async with self._lock:
             self._ids += 1
             job = msgspec.structs.replace(job, id=self._ids)
@@ -122,7 +122,7 @@ class LocalEngine:
             self._child = None
 
     async def _begin(self, job: engine_wire.Job) -> "_Child":
-        """Sends the job; to a new child if the old one has just ended for lack of work."""
+        """Sends the job. Starts a new child if the old one has just ended because it was idle."""
         child = await self._ready()
         try:
             await child.accept(job)
@@ -151,7 +151,7 @@ class LocalEngine:
     def _taken(
         self, report: engine_wire.Report
     ) -> CompletionText | CompletionEnded | None:
-        """What a report is for the caller, if anything. Raises what failed, and tells how far a preparation is."""
+        """Returns a report as an event for the caller, if any. Raises the error of a failure; passes on progress."""
         match report:
             case engine_wire.Failed():
                 raise _failure(report)
@@ -172,7 +172,7 @@ class LocalEngine:
 
 
 class _Child:
-    """One child process and the lines to and from it."""
+    """One child process and its pipes."""
 
     def __init__(self, process: PipedChild) -> None:
         self._process = process
@@ -190,11 +190,11 @@ class _Child:
         child = cls(
             await PipedChild.start(
                 module_command("hermes.providers.embedded.engine_child"),
-                cwd=Path("/"),  # the library looks for parts of its own in its folder
+                cwd=Path("/"),  # the library looks for plugins in the working directory
                 environment=os.environ,
             )
         )
-        with contextlib.suppress(ConnectionError):  # `receive` will say why
+        with contextlib.suppress(ConnectionError):  # `receive` reports why
             await child.send(load)
         return child
 
@@ -233,7 +233,7 @@ class _Child:
             while not isinstance(await self.receive(), engine_wire.Accepted):
                 pass
         except asyncio.CancelledError:
-            self.kill()  # nobody knows what it is doing now
+            self.kill()  # its state is unknown
             raise
 
     async def stop(self, job: int) -> None:
@@ -249,18 +249,18 @@ class _Child:
                     pass
             stopped = True
         except (TimeoutError, ModelError, ConnectionError):
-            pass  # killed below; the next use starts another
+            pass  # killed below; the next use starts a new child
         finally:
             if not stopped:
-                self.kill()  # without waiting, because an interrupt must be quick
+                self.kill()  # without waiting, because an interrupt must be fast
 
     def kill(self) -> None:
-        """Ends the child at once. `end` also waits for that."""
+        """Kills the child without waiting; `end` waits."""
         self._ended = True
         self._process.end()
 
     async def end(self) -> None:
-        """Ends the child and waits for that."""
+        """Ends the child and waits until it is gone."""
         self.kill()
         await self._process.stop()
 

@@ -1,4 +1,4 @@
-"""A request with tools, inside the engine's child: the library applies the model's own template and reads its calls."""
+"""Runs a request with tools in the engine's child: the library applies the model's template and parses its calls."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -17,7 +17,7 @@ def run_chat(
     report: Callable[[engine_wire.Report], None],
     cancelled: Callable[[], bool],
 ) -> engine_wire.GenerationEnded | engine_wire.Failed:
-    """Runs one request to its end and sends its chunks as they come."""
+    """Runs one request to its end and sends its chunks as they arrive."""
     reply = _ChatReply(job, report, cancelled)
     if not cancelled():
         server.handle_chat_completions(_request(job, slot), reply.take)
@@ -25,7 +25,7 @@ def run_chat(
 
 
 def _request(job: engine_wire.ChatJob, slot: int) -> dict[str, Any]:
-    """Adds what concerns this engine alone to the request."""
+    """Adds the options of this engine to the request."""
     body = msgspec.json.decode(job.body, type=dict[str, Any])
     return (
         body
@@ -42,7 +42,7 @@ def _request(job: engine_wire.ChatJob, slot: int) -> dict[str, Any]:
 
 
 class _ChatReply:
-    """The chunks of one reply, passed on, and how it ended."""
+    """Passes on the chunks of one reply and records how it ended."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class _ChatReply:
         return self._cancelled()
 
     def outcome(self) -> engine_wire.GenerationEnded | engine_wire.Failed:
-        """Returns how it ended."""
+        """Returns how the reply ended."""
         if self._failure is not None:
             return self._failure
         cached = int(self._timings.get("cache_n", 0))

@@ -35,7 +35,7 @@ class Reporter:
 
 
 class Work:
-    """What the two threads share: the jobs, whether one runs, and which was cancelled last (ids only grow)."""
+    """State shared by the two threads: the jobs, whether one is running, and the last cancelled id (ids increase)."""
 
     def __init__(self) -> None:
         self.jobs: queue.SimpleQueue[engine_wire.Job] = queue.SimpleQueue()
@@ -44,7 +44,7 @@ class Work:
 
 
 def main() -> None:
-    """Load, then serve until there is nobody to serve."""
+    """Loads the model, then serves until stdin closes or the child has been idle for too long."""
     out = _take_stdout()
     reporter = Reporter(out)
     lines = _Lines(sys.stdin.fileno())
@@ -57,13 +57,13 @@ def main() -> None:
     _listen(lines, load.idle_seconds, work, reporter)
     os._exit(
         0
-    )  # the library's threads have nothing to tidy up, and must not delay the end
+    )  # the library's threads have nothing to clean up and must not delay the exit
 
 
 def _listen(
     lines: "_Lines", idle_seconds: float, work: Work, reporter: Reporter
 ) -> None:
-    """Hands commands to the worker until stdin closes, or nothing came and nothing ran for a while."""
+    """Hands commands to the worker until stdin closes, or until nothing arrived and nothing ran for a while."""
     decoder = msgspec.json.Decoder(engine_wire.Job | engine_wire.Cancel)
     while True:
         try:
@@ -83,7 +83,7 @@ def _listen(
 
 
 def _work(load: engine_wire.Load, work: Work, reporter: Reporter) -> None:
-    """The thread that generates. A failure to start ends the process; one of a job ends the job. Both are reported."""
+    """Runs the jobs in a thread. A failed start ends the process, a failed job ends only the job; both are reported."""
     prefer_short_slices()
     try:
         engine = engine_slot.SlotBank(load, reporter.send)
@@ -107,7 +107,7 @@ def _work(load: engine_wire.Load, work: Work, reporter: Reporter) -> None:
 
 
 def _next_job(engine: engine_slot.SlotBank, work: Work) -> engine_wire.Job:
-    """Waits for a job. After a moment without one it prepares what later jobs will need."""
+    """Waits for a job. After a short idle time it prepares what later jobs will need."""
     try:
         work.busy = False
         job = work.jobs.get(timeout=_PREPARE_AFTER_S)
@@ -119,14 +119,14 @@ def _next_job(engine: engine_slot.SlotBank, work: Work) -> engine_wire.Job:
 
 
 class _Lines:
-    """Lines of a file descriptor, with a limit on waiting."""
+    """Reads lines from a file descriptor, with a timeout."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._buffer = b""
 
     def read(self, timeout: float | None) -> bytes | None:
-        """The next line; None at the end. TimeoutError when nothing came in time."""
+        """Returns the next line; None at the end. Raises TimeoutError if nothing arrives in time."""
         while b"\n" not in self._buffer:
             if not select.select([self._fd], (), (), timeout)[0]:
                 raise TimeoutError
@@ -139,7 +139,7 @@ class _Lines:
 
 
 def _take_stdout() -> BinaryIO:
-    """Keeps stdout for reports; whatever the library prints goes to stderr."""
+    """Reserves stdout for reports; anything that the library prints goes to stderr."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return out

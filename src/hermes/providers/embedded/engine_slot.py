@@ -1,7 +1,7 @@
-"""The engine's slots, inside the child: load the weights, keep the prefixes' states, generate, stop when told.
+"""The engine's slots, inside the child: load the weights, store the states of prefixes, generate, stop on request.
 
-The library always opens an HTTP port. It is bound to loopback with a random key that only this process knows: it
-needs it to save and restore slots, for which the library has no other door.
+The library always opens an HTTP port. The port is bound to loopback, with a random key that only this process knows.
+The process uses the port to save and restore slots, because the library offers no other way.
 """
 
 import contextlib
@@ -21,9 +21,9 @@ from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.completion import CacheSlot, ChatTurn, Completion
 from hermes.providers.embedded.engine_chat import run_chat
 
-_BATCH_TOKENS = 128  # tokens computed at a time: how long a cancelled prompt goes on
-_MIN_REPLY_TOKENS = 384  # tokens that a reply may always count on
-_TURN_TOKENS = 8  # tokens that a chat template puts around a turn
+_BATCH_TOKENS = 128  # tokens per batch; a cancelled prompt finishes its batch
+_MIN_REPLY_TOKENS = 384  # tokens that are always reserved for a reply
+_TURN_TOKENS = 8  # tokens that a chat template adds to a turn
 _SLOTS: tuple[CacheSlot, ...] = ("talk", "work", "decide", "other")
 
 
@@ -38,7 +38,7 @@ class CannotStart(Exception):
 
 
 class SlotBank:
-    """A loaded model with one conversation per slot in its memory, so that no kind of prompt evicts another."""
+    """A loaded model with one conversation per slot in memory, so that no kind of prompt evicts another."""
 
     def __init__(
         self, load: engine_wire.Load, report: Callable[[engine_wire.Report], None]
@@ -64,7 +64,7 @@ class SlotBank:
     def run(
         self, job: engine_wire.Job, cancelled: Callable[[], bool]
     ) -> engine_wire.GenerationEnded | engine_wire.Failed:
-        """Runs one job to its end, sending what it brings."""
+        """Runs one job to its end and sends its output."""
         if isinstance(job, engine_wire.Generate):
             return self.generate(job, cancelled)
         return self.chat(job, cancelled)
@@ -72,7 +72,7 @@ class SlotBank:
     def chat(
         self, job: engine_wire.ChatJob, cancelled: Callable[[], bool]
     ) -> engine_wire.GenerationEnded | engine_wire.Failed:
-        """Answers a request with tools. The first one with a new beginning leaves its state for later starts."""
+        """Answers a request with tools. The first request with a new prefix saves its state for later starts."""
         is_new = bool(job.state_key) and job.state_key != self._chat_key
         is_restored = False
         if is_new:
@@ -94,7 +94,7 @@ class SlotBank:
     def generate(
         self, job: engine_wire.Generate, cancelled: Callable[[], bool]
     ) -> engine_wire.GenerationEnded | engine_wire.Failed:
-        """Runs one job to its end, sending deltas."""
+        """Runs one job to its end and sends deltas."""
         prompt = job.prompt
         room = self._load.context - self._size(prompt)
         if room < _MIN_REPLY_TOKENS:
@@ -108,7 +108,7 @@ class SlotBank:
         return self._complete(job, min(prompt.max_tokens, room), cancelled)
 
     def prepare(self, interrupted: Callable[[], bool]) -> None:
-        """Places the prefixes of slots that were not used yet, until something better is to be done."""
+        """Places the prefixes of slots that have not been used yet, until it is interrupted."""
         for slot in self._load.prefixes:
             if not interrupted():
                 self._place_prefix(slot, interrupted)
@@ -146,13 +146,13 @@ class SlotBank:
         )
 
     def _place_prefix(self, slot: CacheSlot, interrupted: Callable[[], bool]) -> bool:
-        """Puts a prefix into its slot: restored from its file, or computed and saved. True when restored."""
+        """Puts a prefix into its slot: restored from its file, or computed and saved. False if it was computed."""
         if slot in self._placed:
             return True
         if self._restored(slot, self._states[slot]):
             self._placed.add(slot)
             return True
-        for other in self._earlier_states(slot):  # most of it may be the same
+        for other in self._earlier_states(slot):  # most of it may be identical
             if self._restored(slot, other):
                 break
 
@@ -175,16 +175,16 @@ class SlotBank:
         return False
 
     def _restored(self, slot: CacheSlot, state: Path) -> bool:
-        """Puts a saved state into a slot, if it is whole."""
+        """Restores a saved state into a slot, if the state is complete."""
         return _is_sound(state) and self._slot("restore", slot, state.name)
 
     def _earlier_states(self, slot: CacheSlot) -> list[Path]:
-        """The states of this slot that yesterday's or an older prompt left behind."""
+        """Returns the states of this slot that earlier prompts left behind."""
         stem, version = Path(self._load.state), self._library.__version__
         return list(stem.parent.glob(f"{stem.name}.{slot}-*.{version}.state"))
 
     def _save_state(self, slot: CacheSlot) -> None:
-        """Saves under another name first, and with a checksum. Failing to save costs only time."""
+        """Saves the state atomically, with a checksum. If saving fails, the next start is only slower."""
         state = self._states[slot]
         temporary = state.with_name(f"{state.name}.{os.getpid()}")
         if self._slot("save", slot, temporary.name):
@@ -216,7 +216,7 @@ class SlotBank:
         return self._post(path, {"filename": name}) is not None
 
     def _size(self, prompt: Completion) -> int:
-        """Tokens of a prompt: a safe guess while there is plenty of room, else counted."""
+        """Returns the tokens of a prompt: a safe estimate while there is plenty of room, otherwise an exact count."""
         text = "\n".join(turn.content for turn in prompt.turns)
         frame = _TURN_TOKENS * len(prompt.turns)
         guess = len(text.encode()) // 2 + frame
@@ -226,7 +226,7 @@ class SlotBank:
         return frame + (len(reply["tokens"]) if reply else len(text))
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
-        """Asks our own port. None when it refuses."""
+        """Sends a request to our own port. Returns None if it is refused."""
         address = urlsplit(self._server.listening_address)
         connection = http.client.HTTPConnection(
             address.hostname or "127.0.0.1", address.port, timeout=60
@@ -246,13 +246,13 @@ class SlotBank:
         )
 
     def _start(self) -> Any:
-        """The library's server, closed to everybody but us."""
+        """Returns the library's server, which only this process can use."""
         params = self._library.CommonParams()
         params.model.path = self._load.path
         params.n_ctx = self._load.context * 3 // 2
         params.n_parallel = len(_SLOTS)
         params.kv_unified = (
-            True  # the slots share the memory; each may take what one prompt needs
+            True  # the slots share the memory; each may use what one prompt needs
         )
         params.n_batch = params.n_ubatch = _BATCH_TOKENS
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = (
@@ -260,7 +260,7 @@ class SlotBank:
         )
         params.warmup = False
         params.fit_params = False
-        params.no_extra_bufts = True  # repacked weights load slower, take twice the memory and hardly compute faster
+        params.no_extra_bufts = True  # repacked weights load slower, take twice the memory and are hardly faster
         params.cache_ram_mib = 0
         params.force_pure_content_parser = not self._load.reads_calls
         params.verbosity = 0
@@ -302,7 +302,7 @@ def _sum_file(state: Path) -> Path:
 
 
 def _is_sound(state: Path) -> bool:
-    """Whether a saved state is whole: the library would crash on half of one."""
+    """Returns whether a saved state is complete: the library would crash on a truncated one."""
     try:
         return _sum_file(state).read_text() == _checksum(state)
     except OSError:
@@ -320,10 +320,10 @@ def _checksum(path: Path) -> str:
 def _import_library() -> Any:
     os.environ.setdefault(
         "GGML_NO_BACKTRACE", "1"
-    )  # it would start a debugger on a failed assertion
+    )  # otherwise a failed assertion would start a debugger
     os.environ.setdefault(
         "GOMP_SPINCOUNT", "1000"
-    )  # spinning beside one busy process costs five sixths of the speed
+    )  # spinning next to one busy process costs five sixths of the speed
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         import xllamacpp

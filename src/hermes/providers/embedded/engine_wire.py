@@ -1,4 +1,4 @@
-"""What the engine's parent and child say to each other: one JSON object per line, commands down, events up."""
+"""The messages between the engine's parent and child: one JSON object per line, commands down, reports up."""
 
 from typing import Literal, TypeAlias
 
@@ -8,10 +8,10 @@ from hermes.providers.embedded.completion import CacheSlot, ChatTurn, Completion
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The first command: which file, and how the prompts of each slot begin.
+    """The first command: which file to load, and how the prompts of each slot begin.
 
-    The computed states of these prefixes are kept in files that begin with `state`: `<folder>/<model>`. `context` is
-    what one prompt and its reply may have.
+    The computed states of these prefixes are stored in files whose names begin with `state`: `<folder>/<model>`.
+    `context` is the number of tokens for one prompt and its reply.
     """
 
     path: str
@@ -21,20 +21,20 @@ class Load(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     threads: int = 0
     idle_seconds: float = 600.0
     reads_calls: bool = False
-    """The engine reads tool calls out of the text, in the form that the model's template has for them."""
+    """The engine parses tool calls from the text, in the format of the model's template."""
 
 
 class Generate(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Continue a prompt."""
+    """A command to continue a prompt."""
 
     id: int
     prompt: Completion
 
 
 class ChatJob(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Answer a request of the chat completions format, which may offer tools.
+    """A command to answer a request of the chat completions format, which may offer tools.
 
-    The state of the slot is kept under `state_key`, which stands for the beginning that such requests share.
+    The state of the slot is stored under `state_key`, which identifies the prefix that such requests share.
     """
 
     id: int
@@ -45,27 +45,27 @@ class ChatJob(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Stop the generation `id`; it answers with `GenerationEnded`."""
+    """A command to stop the generation `id`; the child replies with `GenerationEnded`."""
 
     id: int
 
 
 class EngineReady(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The model is loaded and the prefix of the first slot is in place. `restored` is False when it had to be computed."""
+    """The model is loaded and the first slot's prefix is in place. `restored` is False if it had to be computed."""
 
     engine: str
     restored: bool
 
 
 class PrefixProgress(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A prefix is being computed for the first time: tokens done, of how many."""
+    """A prefix is being computed for the first time: tokens done, and the total."""
 
     done: int
     total: int
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The job arrived. Said at once, so that a child that was just leaving is told from one that works."""
+    """The job arrived. Sent at once, so that the parent can tell a working child from one that was just exiting."""
 
     id: int
 
@@ -78,14 +78,14 @@ class Delta(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ChatChunk(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """One chunk of a `ChatJob`, as the format has it."""
+    """One chunk of a `ChatJob`, in the chat completions format."""
 
     id: int
     data: msgspec.Raw
 
 
 class GenerationEnded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The generation ended: by itself, at `max_tokens`, or because it was cancelled."""
+    """The generation ended: finished, cut at `max_tokens`, or cancelled."""
 
     id: int
     finish: Literal["stop", "length", "cancelled"]
@@ -95,7 +95,7 @@ class GenerationEnded(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Failed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """It can't be done. Without an id, the child could not start and ends."""
+    """A job failed. Without an id, the child could not start and exits."""
 
     reason: Literal["engine_missing", "library_missing", "load", "too_long", "engine"]
     message: str

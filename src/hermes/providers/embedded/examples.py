@@ -1,4 +1,4 @@
-"""Worked examples: a request, then replies and results in turn. They are the only training the small model gets."""
+"""Worked examples: a request, then replies and results in turn. The small model gets no other training."""
 
 EXAMPLES: tuple[tuple[str, ...], ...] = (
     (

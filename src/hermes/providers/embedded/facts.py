@@ -1,4 +1,4 @@
-"""What code knows better than a small model: sums, dates, and what can be counted in a file. Given to it as notes."""
+"""Facts that code computes better than a small model: sums, dates, counts in a file. The model gets them as notes."""
 
 import ast
 import csv
@@ -73,7 +73,7 @@ _ROOT = re.compile(
 _MAX_EXPONENT = 200
 _MAX_SUM_CHARACTERS = 400
 _MAX_VALUE = 1e100
-"""Larger results are of no use to anybody, and powers of them take for ever."""
+"""Larger results are useless, and computing their powers takes too long."""
 _CLOCK = re.compile(
     r"\btime\b|o'clock|\bclock\b|uhr|wie spät|quelle heure|qué hora|che ore",
     re.IGNORECASE,
@@ -103,12 +103,12 @@ _MONTHS = (
 
 
 def day_text(day: dt.date) -> str:
-    """A day as people write it, whatever the machine's locale."""
+    """Returns a date in English, independent of the machine's locale."""
     return f"{_DAYS[day.weekday()]}, {day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 def request_notes(request: str, now: dt.datetime) -> list[str]:
-    """What is known about a request without a model: results of sums, the time, the days around today."""
+    """Returns what code knows about a request: results of sums, the time, the days around today."""
     notes = arithmetic(request)
     if _CLOCK.search(request):
         notes.append(f"the time is {now:%H:%M}")
@@ -122,7 +122,7 @@ def request_notes(request: str, now: dt.datetime) -> list[str]:
 
 
 def length_notes(request: str, answer_before: str) -> list[str]:
-    """How many words are allowed, if what was just written is to become shorter: half of them."""
+    """Returns a word limit if the previous answer should become shorter: half of its words."""
     words = len(answer_before.split())
     if words < _MIN_WORDS_TO_SHORTEN or not _SHORTER.search(request):
         return []
@@ -130,7 +130,7 @@ def length_notes(request: str, answer_before: str) -> list[str]:
 
 
 def arithmetic(request: str) -> list[str]:
-    """Every sum in the beginning of a request with its result. The patterns cost the square of the length."""
+    """Returns the sums at the beginning of a request, with results. The patterns take quadratic time in its length."""
     request = request[:_MAX_SUM_CHARACTERS]
     found: list[tuple[str, float | None]] = [
         (f"{part}% of {whole}", _value(part) * _value(whole) / 100)
@@ -157,7 +157,7 @@ def arithmetic(request: str) -> list[str]:
 
 
 def _conversions(request: str) -> list[tuple[str, float | None]]:
-    """Every amount that is to be told in another unit."""
+    """Returns the unit conversions that the request asks for."""
     asked = [
         (amount, half, unit, wanted)
         for wanted, amount, half, unit in _HOW_MANY_UNITS.findall(request)
@@ -170,7 +170,7 @@ def _conversions(request: str) -> list[tuple[str, float | None]]:
 
 
 def _converted(amount: str, half: str, unit: str, wanted: str) -> float | None:
-    """The amount in the other unit; None if both measure different things."""
+    """Returns the amount in the other unit; None if the units measure different things."""
     number = _WORD_NUMBERS.get(amount.lower()) or _value(amount)
     for table in (_SECONDS, _METRES, _GRAMS):
         factors = [_factor(table, name.lower()) for name in (unit, wanted)]
@@ -194,7 +194,7 @@ def _written(value: float) -> str:
 
 
 def _evaluated(expression: str) -> float | None:
-    """The value of a sum; None when it is none, such as a date or a phone number, or has no such value."""
+    """Returns the value of a sum; None if it is not a sum (a date, a phone number) or can't be computed."""
     if re.fullmatch(r"\s*\d+([-/])\d+\1\d+\s*", expression):
         return None
     signs = str.maketrans({"×": "*", "÷": "/", "^": "^", ",": ""})
@@ -221,19 +221,19 @@ def _node(node: ast.AST) -> float:
 
 
 def _bounded(value: complex) -> float:
-    """Raises ValueError for the root of a negative number, and for what no further step should begin with."""
+    """Returns the value. Raises ValueError for a complex number, and for one that is too large to continue with."""
     if isinstance(value, complex) or abs(value) > _MAX_VALUE:
         raise ValueError("no usable number")
     return value
 
 
 def asks_for_numbers(request: str) -> bool:
-    """Whether a request asks for something that can be counted or compared."""
+    """Returns whether a request asks for something that can be counted or compared."""
     return _COUNTING.search(request) is not None
 
 
 def file_note(path: str, text: str, request: str) -> str:
-    """What can be counted in a file that was seen whole, as far as the request may be about it."""
+    """Returns what can be counted in a completely read file, as far as it may matter for the request."""
     if path.lower().endswith((".csv", ".tsv")) and not _LINES.search(request):
         note = _table_note(text, "\t" if path.lower().endswith(".tsv") else ",")
         return f"{path} has {note}"
@@ -263,7 +263,7 @@ def _table_note(text: str, delimiter: str) -> str:
 
 
 def _label(row: list[str], but: int) -> str:
-    """What a row is about: its first cell that is not the number itself."""
+    """Returns the label of a row: its first cell that is not the number itself."""
     return next(
         (cell.strip() for at, cell in enumerate(row) if at != but and cell.strip()), ""
     )

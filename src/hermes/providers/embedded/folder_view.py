@@ -1,4 +1,4 @@
-"""What the model is told about the working folder: which files and folders there are. Names only; contents come from tools."""
+"""Lists the files and folders in the working folder for the model. Names only; contents come from tools."""
 
 import difflib
 import os
@@ -34,7 +34,7 @@ _MIN_STEM_CHARACTERS = 4
 
 
 class FolderView(msgspec.Struct, frozen=True, kw_only=True):
-    """The names in a folder. `complete` is False when there are more than were looked at."""
+    """The names in a folder. `complete` is False if there are more names than were read."""
 
     root: str = ""
     files: tuple[str, ...] = ()
@@ -43,18 +43,18 @@ class FolderView(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def known(self) -> bool:
-        """Whether anybody looked."""
+        """Whether the folder was read."""
         return bool(self.root)
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file or folder, also outside the names looked at."""
+        """Returns whether a file or folder exists, including those that were not listed."""
         name = path.removeprefix("./").rstrip("/")
         if name in self.files or name in self.folders:
             return True
         return self.known and os.path.lexists(Path(self.root, path).expanduser())
 
     def listing(self) -> str:
-        """The names at the top and just below, in one short line."""
+        """Returns the names at the top and one level below, in one short line."""
         if not self.known:
             return ""
         top = [name for name in self.files if "/" not in name]
@@ -68,7 +68,7 @@ class FolderView(msgspec.Struct, frozen=True, kw_only=True):
         return line or "(empty)"
 
     def counts(self) -> str:
-        """How many files and folders there are, counted."""
+        """Returns the numbers of files and folders, as text."""
         top = [name for name in self.files if "/" not in name]
         folders = [name for name in self.folders if "/" not in name]
         kinds = Counter(PurePosixPath(name).suffix or "no extension" for name in top)
@@ -79,7 +79,7 @@ class FolderView(msgspec.Struct, frozen=True, kw_only=True):
         return f"{len(top)} files{kinds_text} and {len(folders)} folders here{below}"
 
     def resolve(self, name: str) -> str:
-        """The file that a name in a request means, whatever its case; empty when there is none."""
+        """Returns the file that a name in a request refers to, ignoring case; empty if there is none."""
         wanted = name.removeprefix("./").lower()
         for path in self.files:
             pure = PurePosixPath(path.lower())
@@ -90,7 +90,7 @@ class FolderView(msgspec.Struct, frozen=True, kw_only=True):
         return ""
 
     def nearest(self, name: str) -> str:
-        """A file whose name is nearly that; empty when there is none."""
+        """Returns the file with the most similar name; empty if none is similar."""
         found = difflib.get_close_matches(name, self.files, n=1, cutoff=0.75)
         return found[0] if found else ""
 
@@ -100,7 +100,7 @@ FolderLook: TypeAlias = Callable[[str], FolderView]
 
 
 def look_at_folder(root: str) -> FolderView:
-    """Looks at the names in a folder, down to a few levels, without hidden or unprintable ones and what tools generate."""
+    """Lists the names in a folder, a few levels deep, without hidden, unprintable and generated ones."""
     files: list[str] = []
     folders: list[str] = []
     if not root or not Path(root).is_dir():
@@ -115,7 +115,7 @@ def look_at_folder(root: str) -> FolderView:
 
 
 def _walk(root: str, below: str, depth: int) -> Iterator[tuple[str, bool]]:
-    """Names at this level first, then those of its folders."""
+    """Yields the names at this level first, then those in its folders."""
     try:
         with os.scandir(Path(root, below)) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
@@ -125,7 +125,7 @@ def _walk(root: str, below: str, depth: int) -> Iterator[tuple[str, bool]]:
     for entry in found:
         if entry.name.startswith(".") or entry.name in _LEFT_OUT:
             continue
-        if not entry.name.isprintable():  # it could pass for another line of the prompt
+        if not entry.name.isprintable():  # it could look like a line of the prompt
             continue
         name = f"{below}/{entry.name}" if below else entry.name
         is_folder = entry.is_dir(follow_symlinks=False)
@@ -136,13 +136,13 @@ def _walk(root: str, below: str, depth: int) -> Iterator[tuple[str, bool]]:
 
 
 def named_files(request: str) -> list[str]:
-    """What looks like the name of a file in a request."""
+    """Returns the parts of a request that look like file names."""
     found = _FILE.findall(_ADDRESS.sub(" ", request))
     return list(dict.fromkeys(name.strip("`'\"") for name in found))
 
 
 def mentioned_files(request: str, view: FolderView) -> list[str]:
-    """The files of the folder that a request speaks of: by name, or by a word that is the name without extension."""
+    """Returns the files of the folder that a request mentions: by name, or by the name without its extension."""
     paths = [view.resolve(name) for name in named_files(request)]
     stems: dict[str, str] = {}
     for path in view.files:
@@ -157,7 +157,7 @@ def mentioned_files(request: str, view: FolderView) -> list[str]:
 
 
 def absent_files(request: str, view: FolderView) -> list[str]:
-    """What a request names as a file and the folder does not have."""
+    """Returns the file names in a request that do not exist in the folder."""
     if not view.known:
         return []
     return [name for name in named_files(request) if not view.resolve(name)]

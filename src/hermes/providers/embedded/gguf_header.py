@@ -1,4 +1,4 @@
-"""What the header of a GGUF file says about the model. The weights behind it are never read.
+"""Reads the header of a GGUF file, which describes the model. Never reads the weights after it.
 
 The format: magic, version, the number of tensors and of key-value pairs; then the pairs; then name, shape and type of
 each tensor. https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
@@ -16,7 +16,7 @@ _MAX_HEADER_BYTES = 64_000_000
 _MAX_TENSORS = 20_000
 _MAX_PAIRS = 2_000
 _MAX_DIMENSIONS = 8
-_MAX_VALUE_BYTES = 200_000  # a longer text is skipped
+_MAX_VALUE_BYTES = 200_000  # longer text is skipped
 _CHUNK_BYTES = 1 << 20
 _NUMBERS = {
     0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f",
@@ -27,11 +27,11 @@ _VERSIONS = frozenset((2, 3))
 
 
 class NotGguf(ValueError):
-    """The file has no header that can be read."""
+    """The file has no readable header."""
 
 
 class GgufFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a header says. An unknown number is 0, an unknown text is empty."""
+    """The facts in a header. An unknown number is 0, an unknown text is empty."""
 
     name: str
     architecture: str
@@ -78,7 +78,7 @@ def _read_pair(reader: "_Reader") -> tuple[str, object]:
 
 
 def _read_value(reader: "_Reader", kind: int) -> object:
-    """Reads a number or a text; skips an array, whose values nobody needs."""
+    """Reads a number or a text; skips an array, because its values are not needed."""
     if kind == _STRING:
         return reader.text()
     if kind == _ARRAY:
@@ -111,7 +111,7 @@ def _read_tensor(reader: "_Reader") -> int:
 
 
 class _Reader:
-    """Reads a file in chunks from its beginning, up to the longest header there is."""
+    """Reads a file in chunks from its beginning, up to the maximum length of a header."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -130,7 +130,7 @@ class _Reader:
         return struct.unpack(form, self.take(struct.calcsize(form)))[0]
 
     def text(self) -> str:
-        """Returns the next text; empty if it is too long to be of use."""
+        """Returns the next text; empty if it is too long to be useful."""
         size = int(self.number("<Q"))
         if size > _MAX_VALUE_BYTES:
             self.skip(size)
@@ -138,7 +138,7 @@ class _Reader:
         return self.take(size).decode("utf-8", "replace")
 
     def skip(self, size: int) -> None:
-        """Passes over bytes without keeping them."""
+        """Skips bytes."""
         if size > _MAX_HEADER_BYTES:
             raise NotGguf("its header is too long")
         while size:
@@ -148,7 +148,7 @@ class _Reader:
             size -= step
 
     def skip_texts(self, count: int) -> None:
-        """Passes over texts: a vocabulary has hundreds of thousands."""
+        """Skips texts: a vocabulary has hundreds of thousands."""
         unpack = struct.Struct("<Q").unpack_from
         for _ in range(count):
             if len(self._buffer) - self._at < 8:

@@ -1,7 +1,7 @@
-"""The grammar (GBNF) of one reply: exactly the lines that are allowed now, and nothing else.
+"""Builds the grammar (GBNF) of one reply: exactly the lines that are allowed now.
 
-`replace` can only name text that was really shown. A whole line, if it is not too long: small models change the right
-line, but name too little of it when they may choose.
+`replace` can only name text that was shown, by whole lines unless they are too long: small models change the right
+line, but quote too little of it when they can choose.
 """
 
 import re
@@ -16,17 +16,18 @@ from hermes.providers.embedded.line_protocol import VERBS, Verb
 _UNIT = re.compile(r"[^\S\n]*(?:\w+|[^\w\s])")
 _NAME = re.compile(r"\b[^\W\d]\w{2,}\b")
 _MAX_WHOLE_LINE_CHARACTERS = 160  # characters
-_MAX_LINES = 200  # of one file, and words of one line: beyond it the grammar costs more than it helps
+_MAX_LINES = 200  # lines of one file, and words of one line below; with more, the grammar costs more than it helps
 _MAX_UNITS = 200
 
 
 class Allowed(msgspec.Struct, frozen=True, kw_only=True):
-    """What the next reply may be. `files` are those that `replace` may change, and `append` if they were seen whole.
+    """What the next reply may be.
 
-    `words` are those of the request: `replace` may name them by themselves, where a file holds them.
-    `write` is for `only_path` alone, if that is set. With `look`, it only names its file, so that we can look whether
-    it exists; the files in `absent` are known not to, and are written at once. `read` and `list` are for `readable` and
-    `listable` alone, if they are set: the paths that exist.
+    `replace` may change `files`, and `append` those of them that were read completely. `words` are the words of the
+    request: `replace` may name each of them where a file contains it. If `only_path` is set, `write` may use only that
+    path. With `look`, `write` only names its file, so that Hermes can check whether it exists; files in `absent` are
+    known not to exist and are written at once. If `readable` and `listable` are set, `read` and `list` accept only
+    these existing paths.
     """
 
     verbs: frozenset[Verb]
@@ -40,7 +41,7 @@ class Allowed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build(allowed: Allowed) -> str:
-    """The grammar, as text."""
+    """Returns the grammar as text."""
     rules = {
         "path": r"[^\n: ] [^\n:]{0,119}",
         "inline": r"[^\n ] [^\n]{0,299}",
@@ -90,7 +91,7 @@ def _write(allowed: Allowed) -> str:
 
 
 def quote(text: str) -> str:
-    """A text as a GBNF literal."""
+    """Returns text as a GBNF literal."""
     escaped = "".join(_escape(char) for char in text)
     return f'"{escaped}"'
 
@@ -106,7 +107,7 @@ def _escape(char: str) -> str:
 
 
 def _replace(allowed: Allowed, rules: dict[str, str]) -> dict[Verb, str]:
-    """Adds the rules of what each file shows; returns the rule of `replace`, when there is something to name."""
+    """Adds the rules for the text of each file. Returns the rule for `replace`; empty if there is no text to name."""
     targets = []
     for index, (path, seen) in enumerate(allowed.files.items()):
         starts = _shown_rules(seen.text, f"f{index}", allowed.words, rules)
@@ -123,13 +124,13 @@ def _replace(allowed: Allowed, rules: dict[str, str]) -> dict[Verb, str]:
 def _shown_rules(
     shown: str, name: str, words: frozenset[str], rules: dict[str, str]
 ) -> list[str]:
-    """What OLD may be: a whole line, a run of words of a long one, a name that occurs often or is in the request."""
+    """Returns the rules for OLD: a whole line, words of a long line, or a name that is repeated or in the request."""
     starts: dict[str, None] = {}
     for number, line in enumerate(shown.splitlines()[:_MAX_LINES]):
         if len(line.strip()) <= _MAX_WHOLE_LINE_CHARACTERS:
             whole = (
                 line.strip().rstrip(",;") or line.strip()
-            )  # small models forget the sign at its end
+            )  # small models omit the trailing sign
             starts |= {quote(whole): None} if whole else {}
         else:
             starts |= dict.fromkeys(_runs(line, f"{name}x{number}", rules))
@@ -141,7 +142,7 @@ def _shown_rules(
 
 
 def _runs(line: str, name: str, rules: dict[str, str]) -> list[str]:
-    """One rule per word or sign: it, and perhaps what follows it. Returns where a run may begin."""
+    """Adds one rule per word or sign, optionally followed by the next one. Returns where a run may begin."""
     units = _UNIT.findall(line)[:_MAX_UNITS]
     starts: list[str] = []
     for index, unit in enumerate(units):

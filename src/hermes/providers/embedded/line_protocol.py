@@ -1,9 +1,8 @@
-"""The line protocol: one action per reply, as the small model writes it. Parsing and writing are inverse to each other.
+"""The line protocol: one action per reply, as the small model writes it. Parsing and writing are inverse operations.
 
-`read FILE`, `list DIR`, `find TEXT`, `run COMMAND`, `todo ITEM` are one line. The text of `write FILE:` and
-`append FILE:` starts on the next line, that of `say` at once; they go on to the end of the reply, so that nothing in
-a text needs escaping.
-`replace FILE: OLD => NEW` names text of one line of a file that was read.
+`read FILE`, `list DIR`, `find TEXT`, `run COMMAND`, `todo ITEM` are one line. The text of `write FILE:` and `append
+FILE:` starts on the next line, that of `say` on the same line; it extends to the end of the reply, so nothing in it
+needs escaping. `replace FILE: OLD => NEW` names text within one line of a file that was read.
 """
 
 from collections.abc import Mapping
@@ -27,12 +26,12 @@ VERBS: tuple[Verb, ...] = (
 )
 ARROW = " => "
 _MAX_TOKENS: dict[str, int] = {"say": 600, "replace": 200, "append": 300}
-_REPEATED_CHARACTERS = 240  # characters that must repeat before it counts
+_REPEATED_CHARACTERS = 240  # length at which it counts as repetition
 _MAX_PERIOD_CHARACTERS = 60
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """What one reply asks for. `text` is a command, a search, an item, the content of a file or an answer."""
+    """The action that one reply asks for. `text` is a command, a search, an item, a file's content or an answer."""
 
     verb: Verb
     path: str = ""
@@ -41,11 +40,11 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NotALine(Exception):
-    """A reply that is not of the protocol: the grammar was not in force, or the reply was cut short."""
+    """The reply does not follow the protocol: no grammar was enforced, or the reply was cut short."""
 
 
 def write_line(action: Action) -> str:
-    """The reply that asks for an action."""
+    """Returns the reply for an action."""
     match action.verb:
         case "read" | "list":
             return f"{action.verb} {action.path}"
@@ -58,7 +57,7 @@ def write_line(action: Action) -> str:
 
 
 def parse_line(line: str, seen: Mapping[str, str]) -> Action:
-    """What a reply asks for; `seen` holds the files whose text `replace` may name."""
+    """Parses a reply into an action. `seen` holds the files whose text `replace` may name."""
     word, _, rest = line.partition(" ")
     verb = next((verb for verb in VERBS if verb == word), None)
     if verb is None or not rest.strip():
@@ -82,7 +81,7 @@ def parse_line(line: str, seen: Mapping[str, str]) -> Action:
 
 
 def parse_loosely(reply: str, seen: Mapping[str, str]) -> Action:
-    """What a reply asks for that no grammar bound. What is no action is an answer."""
+    """Parses a reply that no grammar restricted. Anything that is not an action is an answer."""
     text = reply.strip().removeprefix("```").removesuffix("```").strip()
     first = text.partition("\n")[0]
     is_long = first.partition(" ")[0] in {"write", "append", "say"}
@@ -93,7 +92,7 @@ def parse_loosely(reply: str, seen: Mapping[str, str]) -> Action:
 
 
 def _parse_replace(rest: str, seen: Mapping[str, str]) -> Action:
-    """The shortest OLD that the file really holds: an arrow inside it is text, not the middle of the line."""
+    """Finds the shortest OLD that occurs in the file: an arrow inside it is text, not the separator."""
     path, colon, change = rest.partition(": ")
     known = seen.get(path, "")
     at = change.find(ARROW)
@@ -108,7 +107,7 @@ def _parse_replace(rest: str, seen: Mapping[str, str]) -> Action:
 
 
 def _unfenced(path: str, text: str) -> str:
-    """Small models like to wrap code in fences; a file does not want them, unless it is made of them."""
+    """Removes the code fences that small models put around a file, except in Markdown files."""
     stripped = text.strip()
     first, _, body = stripped.partition("\n")
     if (
@@ -121,7 +120,7 @@ def _unfenced(path: str, text: str) -> str:
 
 
 def runs_away(line: str, tokens: int) -> bool:
-    """Whether a reply only repeats itself, or is longer than its verb ever needs: small models do not always end."""
+    """Returns whether a reply repeats itself or is too long for its verb: small models do not always stop."""
     if tokens > _MAX_TOKENS.get(line.partition(" ")[0], tokens):
         return True
     tail = line[-_REPEATED_CHARACTERS:]

@@ -1,7 +1,7 @@
-"""Model files that other programs have put on this machine: Ollama, LM Studio, llama.cpp, Hugging Face and GPT4All.
+"""Finds model files of other programs on this machine: Ollama, LM Studio, llama.cpp, Hugging Face and GPT4All.
 
-Only the folders that these programs use are searched, to a fixed depth and for a fixed number of files. Of each file
-only the header is read; links that lead out of a program's folder are not followed.
+Only the folders of these programs are searched, to a fixed depth and for a fixed number of files. Only the header of
+each file is read; links that lead out of a program's folder are not followed.
 """
 
 import glob
@@ -17,7 +17,7 @@ from hermes.providers.embedded.gguf_header import GgufFacts, NotGguf, read_facts
 _MAX_FILES = 60
 _MAX_FOLDER_ENTRIES = 400
 _MAX_MANIFEST_BYTES = 100_000
-_MIN_BYTES = 50_000_000  # a smaller one can't chat
+_MIN_BYTES = 50_000_000  # smaller models can't chat
 _MODEL_LAYER = "application/vnd.ollama.image.model"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _SPLIT = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
@@ -28,7 +28,7 @@ _NOT_CHAT = frozenset(
 
 
 class LocalWeights(msgspec.Struct, frozen=True, kw_only=True):
-    """A model file of another program. `path` can be given to `hermes model add`."""
+    """A model file of another program. `path` can be passed to `hermes model add`."""
 
     name: str
     program: str
@@ -38,7 +38,7 @@ class LocalWeights(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that may be one."""
+    """A file that may be a model."""
 
     name: str
     program: str
@@ -60,7 +60,7 @@ def find_local_weights(
 ) -> tuple[LocalWeights, ...]:
     """Returns the chat models on this machine: those that can use tools first, then the larger ones.
 
-    A file whose header can't be read is left out.
+    Files with an unreadable header are skipped.
     """
     found: dict[Path, LocalWeights] = {}
     for candidate in islice(_candidates(environ, user_home), _MAX_FILES):
@@ -89,7 +89,7 @@ def _rank(one: LocalWeights) -> tuple[bool, bool, int, str]:
 
 
 def _candidates(environ: Mapping[str, str], home: Path) -> Iterator[_Candidate]:
-    """Yields the files of every program, each of them in its own way of storing them."""
+    """Yields the files of every program, according to how each stores them."""
     cache = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
     data = Path(environ.get("XDG_DATA_HOME") or home / ".local/share")
     library = home / "Library"
@@ -115,7 +115,7 @@ def _candidates(environ: Mapping[str, str], home: Path) -> Iterator[_Candidate]:
 
 
 def _hub_cache(environ: Mapping[str, str], cache: Path) -> Path:
-    """Returns where the hub's own programs keep their downloads."""
+    """Returns the folder where the hub's own programs store downloads."""
     if given := environ.get("HF_HUB_CACHE"):
         return Path(given)
     if home := environ.get("HF_HOME"):
@@ -124,7 +124,7 @@ def _hub_cache(environ: Mapping[str, str], cache: Path) -> Path:
 
 
 def _folders(*places: Path | str | None) -> Iterator[Path]:
-    """Yields the places that are folders, with links resolved."""
+    """Yields the paths that are folders, with links resolved."""
     for place in places:
         if not place:
             continue
@@ -137,7 +137,7 @@ def _folders(*places: Path | str | None) -> Iterator[Path]:
 
 
 def _files(program: str, root: Path, pattern: str) -> Iterator[_Candidate]:
-    """Yields the files that match, except the later parts of a file in several parts."""
+    """Yields the matching files. Of a model in several parts, only the first part."""
     for path in _matches(root, pattern):
         split = _SPLIT.search(path.name)
         if split and int(split[1]) != 1:
@@ -154,7 +154,7 @@ def _files(program: str, root: Path, pattern: str) -> Iterator[_Candidate]:
 
 
 def _matches(root: Path, pattern: str) -> Iterator[Path]:
-    """Yields what matches, a limited number in each folder. Unreadable folders are empty."""
+    """Yields the matching paths, up to a limit per folder. Unreadable folders count as empty."""
     first, _, rest = pattern.partition("/")
     try:
         found = sorted(islice(root.glob(first), _MAX_FOLDER_ENTRIES))
@@ -168,7 +168,7 @@ def _matches(root: Path, pattern: str) -> Iterator[Path]:
 
 
 def _size_inside(path: Path, root: Path) -> int | None:
-    """Returns the size of a regular file; None if it is none, or a link that leads out of `root`."""
+    """Returns the size of a regular file; None for anything else, and for a link that leads out of `root`."""
     try:
         target = path.resolve(strict=True)
         if not target.is_file() or not target.is_relative_to(root):
@@ -179,7 +179,7 @@ def _size_inside(path: Path, root: Path) -> int | None:
 
 
 def _ollama(root: Path) -> Iterator[_Candidate]:
-    """Yields Ollama's models. A manifest, at host/owner/model/tag, names the file that has the weights."""
+    """Yields Ollama's models. A manifest, at host/owner/model/tag, names the file with the weights."""
     for manifest in _matches(root / "manifests", "*/*/*/*"):
         digest = _model_digest(manifest)
         if digest is None:

@@ -41,7 +41,7 @@ _WINDOW_CHARACTERS = (
     small_prompt.WINDOW_CHARACTERS,
     2_500,
     1_200,
-)  # characters; smaller ones when the text has more tokens than usual
+)  # characters; the smaller windows are for text with more tokens than usual
 LocalClock: TypeAlias = Callable[[], dt.datetime]
 
 
@@ -54,7 +54,7 @@ def _local_now() -> dt.datetime:
 
 
 class EmbeddedModel:
-    """Implements the `Model` port on a small model. With `acts` False it only talks, whatever tools are offered."""
+    """Implements the `Model` port with a small model. With `acts` False it only talks, even if tools are offered."""
 
     def __init__(  # noqa: PLR0913 - the ports have defaults
         self,
@@ -76,7 +76,7 @@ class EmbeddedModel:
         self._parts = ReplyParts(provider, name, new_id)
 
     async def warm(self) -> None:
-        """Starts the engine ahead of the first request."""
+        """Starts the engine before the first request."""
         await self._engine.warm()
 
     async def close(self) -> None:
@@ -84,7 +84,7 @@ class EmbeddedModel:
         await self._engine.close()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """One reply: text, or tool calls. Text that does not fit the window is tried again with less of it."""
+        """Streams one reply: text or tool calls. If the text does not fit the window, retries with less of it."""
         toolbox = OfferedTools(request.tools if self._acts else ())
         exchanges = read_messages(request.messages, toolbox)
         view = self._look_at(request.folder) if request.tools else FolderView()
@@ -104,7 +104,7 @@ class EmbeddedModel:
     async def _answer(
         self, kind: RequestKind, prompts: "_Prompts", toolbox: OfferedTools
     ) -> AsyncGenerator[ModelEvent, None]:
-        """The reply of the decided kind; that of talk, if work turns out to be about nothing in the folder."""
+        """Streams a reply of the decided kind. Falls back to talk if the work is not about the folder."""
         try:
             async with aclosing(self._reply(kind, prompts, toolbox)) as events:
                 async for event in events:
@@ -142,7 +142,7 @@ class EmbeddedModel:
         exchanges: list[RequestExchange],
         view: FolderView,
     ) -> RequestKind:
-        """Talk or work. Without tools there is nothing to decide."""
+        """Decides between talk and work. Without tools, it is always talk."""
         if not (request.tools and self._acts):
             return "talk"
         known = decision.certain(exchanges, view)
@@ -158,7 +158,7 @@ class EmbeddedModel:
 
 
 class _Prompts(msgspec.Struct, frozen=True):
-    """The prompts of one request, cut to a window."""
+    """Builds the prompts of one request, cut to a window."""
 
     request: ModelRequest
     exchanges: list[RequestExchange]
@@ -167,7 +167,7 @@ class _Prompts(msgspec.Struct, frozen=True):
     window: int
 
     def work(self, note: str) -> Completion:
-        """The prompt for an action or the final answer."""
+        """Returns the prompt for an action or the final answer."""
         turns = small_prompt.work(
             self.exchanges, self.view, self.now, window=self.window, note=note
         )
@@ -180,7 +180,7 @@ class _Prompts(msgspec.Struct, frozen=True):
         )
 
     def review(self, diff: str) -> Completion:
-        """The prompt for a few sentences about a diff."""
+        """Returns the prompt for a few sentences about a diff."""
         asked = RequestExchange(request=f"{diff_review.REQUEST}\n\n{diff}")
         turns = small_prompt.talk([asked], self.now, window=self.window)
         return Completion(
@@ -191,7 +191,7 @@ class _Prompts(msgspec.Struct, frozen=True):
         )
 
     def talk(self) -> Completion:
-        """The prompt of the plain chat; of a part of Hermes with instructions of its own, if no tools are offered."""
+        """Returns the prompt of the plain chat or, without tools, of a part of Hermes with its own instructions."""
         limit = self._limit(MAX_TALK_TOKENS)
         if self.request.tools:
             turns = small_prompt.talk(self.exchanges, self.now, window=self.window)

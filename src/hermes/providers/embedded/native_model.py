@@ -1,4 +1,4 @@
-"""`NativeToolModel`: a local model that calls tools by itself, through the template and the parser of its engine."""
+"""`NativeToolModel`: a local model with native tool calls, through its engine's template and parser."""
 
 import hashlib
 import re
@@ -45,7 +45,7 @@ _WRAPPING = re.compile(
 
 
 class ChatEngine(Protocol):
-    """What answers a request of the chat completions format: `LocalEngine`, or a script in tests."""
+    """An engine for requests of the chat completions format: `LocalEngine`, or a script in tests."""
 
     def chat(
         self, body: bytes, *, state_key: str = "", max_tokens: int
@@ -61,7 +61,7 @@ def _random_id() -> str:
 
 
 class NativeToolModel:
-    """Implements the `Model` port on a local engine. Messages that do not fit the context are left out, oldest first."""
+    """Implements the `Model` port on a local engine. Drops the oldest messages if they do not fit the context."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class NativeToolModel:
         )
 
     async def warm(self) -> None:
-        """Starts the engine ahead of the first request."""
+        """Starts the engine before the first request."""
         await self._engine.warm()
 
     async def close(self) -> None:
@@ -93,7 +93,7 @@ class NativeToolModel:
         await self._engine.close()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Streams one reply. A request that does not fit is tried again with fewer messages."""
+        """Streams one reply. If the request does not fit, retries with fewer messages."""
         window = self._window
         for attempt in range(1, _MAX_TRIES + 1):
             try:
@@ -134,7 +134,7 @@ class NativeToolModel:
 
 
 class _NativeReader:
-    """Reads the chunks of a reply. Text that may be a call is held back until that is known."""
+    """Reads the chunks of a reply. Holds back text that may be a call until that is certain."""
 
     def __init__(self, tools: Collection[str]) -> None:
         self._chat = ChatReader()
@@ -181,7 +181,7 @@ class _NativeReader:
 
 
 def _key(request: ModelRequest) -> str:
-    """Stands for what requests with these tools begin with; empty without tools, where nothing is worth keeping."""
+    """Returns a hash of the prefix that requests with these tools share; empty without tools (no state is saved)."""
     if not request.tools:
         return ""
     beginning = msgspec.json.encode((request.system, request.tools))
@@ -212,16 +212,16 @@ class _WrittenCall(msgspec.Struct):
 
 
 def may_be_call(text: str) -> bool:
-    """Whether a text that is still being written may become a call."""
+    """Returns whether incomplete text may become a call."""
     begun = text.lstrip()
     return any(begun.startswith(one) or one.startswith(begun) for one in _BEGINNINGS)
 
 
 def written_call(text: str, names: Collection[str]) -> tuple[str, str] | None:
-    """Returns the name and the arguments of a call that a model wrote as plain text, not in the form of its template.
+    """Returns the name and arguments of a call that a model wrote as plain text instead of in its template's format.
 
-    Smaller models often do that. A text counts as a call only if it contains nothing else, and only for a tool that was
-    offered; otherwise the result is None.
+    Smaller models often do that. The text counts as a call only if it contains nothing else and names an offered tool;
+    otherwise the result is None.
     """
     found = _WRAPPING.match(text)
     if found is None:

@@ -1,6 +1,6 @@
-"""The prompt for a local model that calls tools by itself: a short system text, the tools that fit, and the newest messages.
+"""The prompt for a local model with native tool calls: a short system text, the tools that fit, the newest messages.
 
-What never changes comes first (system text, then tools), so that its computed state can be used again.
+The constant parts come first (system text, then tools), so that their computed state can be reused.
 """
 
 import re
@@ -45,12 +45,12 @@ class NativeWindow(msgspec.Struct, frozen=True, kw_only=True):
         return cls(tools=free // 3, messages=free - free // 3)
 
     def smaller(self) -> "NativeWindow":
-        """Half as many messages, for a text that has more tokens than usual."""
+        """Returns a window for half as many messages, for text with more tokens than usual."""
         return msgspec.structs.replace(self, messages=self.messages // 2)
 
 
 def native_request(request: ModelRequest, window: NativeWindow) -> ModelRequest:
-    """Returns the request in the size and form for a model of a few billion parameters."""
+    """Returns the request, reduced for a model with a few billion parameters."""
     if not request.tools:
         system = "\n\n".join(request.system)[: window.messages // 3]
         return msgspec.structs.replace(
@@ -107,7 +107,7 @@ def _first_sentence(text: str, characters: int) -> str:
 
 
 def newest(messages: Sequence[Message], characters: int) -> tuple[Message, ...]:
-    """Returns the newest messages that fit, from a user's message on. Long texts are cut; the last request always stays."""
+    """Returns the newest messages that fit, starting at a user's message. Cuts long texts; keeps the last request."""
     most = max(_MIN_MESSAGE_CHARACTERS, characters // 3)
     chosen: list[Message] = []
     begin = 0
@@ -141,7 +141,7 @@ def _cut(message: Message, most: int) -> Message:
 def _with_circumstances(
     messages: tuple[Message, ...], system: tuple[str, ...]
 ) -> tuple[Message, ...]:
-    """Puts date and folder, the last part of the system prompt, before the first message: there they cost no state."""
+    """Moves date and folder from the end of the system prompt to the first message, so the saved state stays valid."""
     if not messages or not system or not isinstance(messages[0], UserMessage):
         return messages
     about = system[-1][: _MIN_MESSAGE_CHARACTERS // 2] if len(system) > 1 else ""

@@ -1,4 +1,4 @@
-"""Guards outside the model: what the next reply may be, given what happened. They decide; the grammar enforces."""
+"""Guards outside the model: they decide what the next reply may be, given what happened; the grammar enforces it."""
 
 import re
 
@@ -21,15 +21,15 @@ _CHANGE = re.compile(
 )
 _CHANGING: frozenset[Verb] = frozenset({"write", "append", "replace"})
 _MAX_REQUEST_CHARACTERS = (
-    2_000  # characters of a request; in long pasted text a name means nothing
+    2_000  # characters of a request; in long pasted text, a name means nothing
 )
-_MAX_NAMED_PATHS = 150  # paths in a grammar; beyond it, any may be named
+_MAX_NAMED_PATHS = 150  # paths in a grammar; with more, any path may be named
 
 
 def allow(
     exchange: RequestExchange, verbs: frozenset[Verb], view: FolderView = NO_FOLDER
 ) -> Allowed:
-    """What the model may do next in this exchange. It may always answer."""
+    """Returns what the model may do next in this exchange. An answer is always allowed."""
     steps = exchange.steps
     if _stuck(steps):
         return Allowed(verbs=frozenset({"say"}))
@@ -57,7 +57,7 @@ def allow(
 
 
 def _paths(view: FolderView) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The paths that may be read and listed; empty where any may be named."""
+    """Returns the paths that may be read and listed; empty if any path may be named."""
     if not view.known or not view.complete or len(view.files) > _MAX_NAMED_PATHS:
         return (), ()
     return view.files, (".", *view.folders)
@@ -66,10 +66,10 @@ def _paths(view: FolderView) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def instead_of_write(
     path: str, exchange: RequestExchange, allowed: Allowed, verbs: frozenset[Verb]
 ) -> Allowed | None:
-    """What is left when `write` named a file it may not write; None when it may.
+    """Returns what is allowed after `write` named a file that it may not write; None if it may.
 
-    A file that exists can only be changed. A name without an extension that nobody mentioned is no file at all: the
-    model was asked to write something, not to write it to a file.
+    An existing file can only be changed. A name without an extension that the request does not mention is not a file:
+    the model was asked to write something, not to save it to a file.
     """
     seen = seen_files(exchange)
     if path in seen:
@@ -86,7 +86,7 @@ def instead_of_write(
 
 
 def _only_asks(request: str) -> bool:
-    """A question in which nothing is to be changed: then no file is."""
+    """Returns whether the request is a question that asks for no change."""
     return request.rstrip().endswith("?") and _CHANGE.search(request) is None
 
 
@@ -100,7 +100,7 @@ def _words(exchange: RequestExchange) -> frozenset[str]:
 
 
 def _stuck(steps: tuple[CallStep, ...]) -> bool:
-    """Six calls, or the same call twice in a row."""
+    """Returns whether the model is stuck: it made too many calls, or the same call twice in a row."""
     own = [
         step
         for step in steps
@@ -123,4 +123,4 @@ def _after_look(
         return Allowed(verbs=changing, files={path: seen[path]}, words=_words(exchange))
     return Allowed(
         verbs=frozenset({"say"})
-    )  # it is there and can't be read: never write over it
+    )  # the file exists but can't be read: never overwrite it

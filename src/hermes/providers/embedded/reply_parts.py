@@ -1,4 +1,4 @@
-"""The pieces that replies of a small model are made of: ids, usage, and the end of a reply."""
+"""The parts of a small model's replies: ids, usage, and the end of a reply."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from hermes.schema.model import ReplyFinished
 
 
 class ReplyParts(msgspec.Struct, frozen=True):
-    """Who replies, and where ids come from."""
+    """Creates the parts of a reply: holds the model's name and the source of ids."""
 
     provider: str
     model: str
@@ -24,7 +24,7 @@ class ReplyParts(msgspec.Struct, frozen=True):
         calls: tuple[ToolCall, ...] = (),
         finish: FinishReason = "stop",
     ) -> ReplyFinished:
-        """The end of a reply."""
+        """Returns the end of a reply."""
         return ReplyFinished(
             AssistantMessage(
                 text=text,
@@ -37,12 +37,12 @@ class ReplyParts(msgspec.Struct, frozen=True):
         )
 
     def call_id(self, tag: str = "local-") -> str:
-        """An id for a call."""
+        """Returns an id for a call."""
         return tag + self.new_id()
 
 
 def usage_of(done: CompletionEnded, generated: int = 0) -> Usage:
-    """What a completion took; `generated` are the tokens counted here, of other attempts too."""
+    """Returns the usage of a completion. `generated` are the tokens counted here, including other attempts."""
     return Usage(
         input_tokens=done.input_tokens,
         output_tokens=max(done.output_tokens, generated),

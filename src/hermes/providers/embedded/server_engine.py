@@ -1,6 +1,6 @@
-"""`ServerEngine`: a model server as the engine of the adapter for small models.
+"""`ServerEngine`: uses a model server as the engine of the adapter for small models.
 
-It speaks the chat completions format. Only llama.cpp's server takes a grammar with a request.
+It speaks the chat completions format. Only llama.cpp's server accepts a grammar in a request.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -63,7 +63,7 @@ class ServerEngine:
     async def complete(
         self, prompt: Completion
     ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
-        """Streams the reply. Closing the stream closes the connection, and the server stops."""
+        """Streams the reply. Closing the stream closes the connection, and the server stops generating."""
         codec = PromptCodec(prompt, with_grammar=self._obeys_grammar)
         async for event in self._send(_request(prompt), codec):
             if isinstance(event, TextDelta):
@@ -72,7 +72,7 @@ class ServerEngine:
                 yield _ended(event.message)
 
     async def warm(self) -> None:
-        """Does nothing: the server loads the model at its first request."""
+        """Does nothing: the server loads the model on the first request."""
 
     async def close(self) -> None:
         """Does nothing: the connections belong to the caller."""

@@ -1,7 +1,7 @@
-"""The small model's own prompts: a plain chat for talk; a system text and worked examples for work; and the conversation.
+"""The prompts of the small model: a plain chat for talk, and a system text with worked examples for work.
 
-A prompt only grows at its end while a conversation goes on, so that the engine reads nothing twice: what an earlier
-exchange looks like does not depend on later ones, and old exchanges are left out many at a time.
+During a conversation a prompt only grows at its end, so that the engine reads nothing twice. The form of an earlier
+exchange does not depend on later ones, and old exchanges are dropped many at a time.
 """
 
 import datetime as dt
@@ -47,7 +47,7 @@ code, give one code block and at most one sentence."""
 
 
 def work_prefix() -> tuple[ChatTurn, ...]:
-    """The part of the prompt for work that never changes."""
+    """Returns the constant part of the prompt for work."""
     turns = [ChatTurn("system", SYSTEM)]
     for request, *rest in EXAMPLES:
         turns.append(ChatTurn("user", request))
@@ -59,7 +59,7 @@ def work_prefix() -> tuple[ChatTurn, ...]:
 
 
 def talk_prefix(day: dt.date) -> tuple[ChatTurn, ...]:
-    """The part of the prompt for talk that is the same all day: who Hermes is and which day it is."""
+    """Returns the part of the talk prompt that is the same all day: who Hermes is, and the date."""
     return (ChatTurn("system", f"{TALK_SYSTEM}\nToday is {facts.day_text(day)}."),)
 
 
@@ -71,7 +71,7 @@ def work(
     window: int = WINDOW_CHARACTERS,
     note: str = "",
 ) -> tuple[ChatTurn, ...]:
-    """The current exchange, and as many of the earlier ones as fit beside it. `note` is added to the last turn."""
+    """Returns the current exchange and as many earlier ones as fit. `note` is appended to the last turn."""
     *earlier, current = exchanges
     turns = _current(current, view, now, window)
     older = [_earlier(exchange) for exchange in earlier]
@@ -90,7 +90,7 @@ def talk(
     *,
     window: int = WINDOW_CHARACTERS,
 ) -> tuple[ChatTurn, ...]:
-    """A plain chat: who Hermes is and which day it is, then what was said."""
+    """Returns a plain chat: who Hermes is and the date, then the conversation."""
     return (*talk_prefix(now.date()), *_chat_turns(exchanges, now, window))
 
 
@@ -101,7 +101,7 @@ def instructed(
     *,
     window: int = WINDOW_CHARACTERS,
 ) -> tuple[ChatTurn, ...]:
-    """A request of another part of Hermes, with instructions of its own, such as a title for a session."""
+    """Returns the prompt for a part of Hermes with its own instructions, such as one that titles a session."""
     text = trim("\n\n".join(part for part in system if part), window // 3)
     return (
         ChatTurn("system", text or TALK_SYSTEM),
@@ -135,7 +135,7 @@ def _chat_turns(
 
 
 def _newest(parts: list[list[ChatTurn]], room: int) -> list[list[ChatTurn]]:
-    """The newest parts that fit. When not all do, half of the room stays free, so that the next turns only add."""
+    """Returns the newest parts that fit. If not all fit, half of the room stays free, so the next turns only append."""
     if sum(map(_size, parts)) <= room:
         return parts
     kept: list[list[ChatTurn]] = []
@@ -149,7 +149,7 @@ def _newest(parts: list[list[ChatTurn]], room: int) -> list[list[ChatTurn]]:
 
 
 def trim(text: str, size: int) -> str:
-    """The beginning and the end of a text, saying how much is left out between."""
+    """Returns the beginning and end of a text, with a note on how much is left out between them."""
     if len(text) <= size:
         return text
     mark = f"\n[... {len(text) - size} more characters ...]\n"
@@ -159,7 +159,7 @@ def trim(text: str, size: int) -> str:
 
 
 def _size(turns: list[ChatTurn]) -> int:
-    """Characters, counting those outside ASCII twice: they cost more tokens."""
+    """Returns the number of characters, counting non-ASCII ones twice because they cost more tokens."""
     return sum(
         len(turn.content) + sum(char > "\x7f" for char in turn.content)
         for turn in turns
@@ -169,7 +169,7 @@ def _size(turns: list[ChatTurn]) -> int:
 def _current(
     exchange: RequestExchange, view: FolderView, now: dt.datetime, window: int
 ) -> list[ChatTurn]:
-    """The request, what is known about its folder, and its newest steps."""
+    """Returns the request, what is known about its folder, and its newest steps."""
     request = trim(exchange.request, min(_MAX_REQUEST_CHARACTERS, window // 2))
     about = _circumstances(exchange, view, now)
     turns = [ChatTurn("user", f"{about}{request}")]
@@ -192,7 +192,7 @@ def _current(
 
 
 def _earlier(exchange: RequestExchange) -> list[ChatTurn]:
-    """An exchange that is over: shorter, and always with an end."""
+    """Returns a finished exchange: shortened, and always with an end."""
     turns = [ChatTurn("user", trim(exchange.request, _MAX_REQUEST_CHARACTERS))]
     for step in exchange.steps:
         if not (step.overwrites and step.absent):
@@ -211,7 +211,7 @@ def _earlier(exchange: RequestExchange) -> list[ChatTurn]:
 def _circumstances(
     exchange: RequestExchange, view: FolderView, now: dt.datetime
 ) -> str:
-    """The day, the names in the folder, and which named files are not there."""
+    """Returns the date, the names in the folder, and which named files are missing."""
     if not view.known:
         return ""
     typed = exchange.request[:_MAX_NOTED_CHARACTERS]
@@ -225,7 +225,7 @@ def _circumstances(
 
 
 def _counted(path: str, result: str, request: str) -> str:
-    """What code counted in a file that was read, if the request asks for numbers."""
+    """Returns what code counted in a file that was read, if the request asks for numbers."""
     seen = shown(result)
     if not seen.whole or not facts.asks_for_numbers(request):
         return ""
@@ -248,7 +248,7 @@ def _step(
 
 
 def _result(step: CallStep) -> str:
-    """What of a result is worth its tokens: of a file its text, of a change that worked its first line."""
+    """Returns the useful part of a result: the text of a file, or the first line of a successful change."""
     verb = step.action.verb if step.action is not None else ""
     if verb == "read" and step.ok:
         seen = shown(step.result)

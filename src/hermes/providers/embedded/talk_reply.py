@@ -1,4 +1,4 @@
-"""A reply of the plain chat: text, streamed as it comes."""
+"""A reply of the plain chat: text, streamed as it arrives."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -21,9 +21,9 @@ _STOPPED = " [stopped here: the reply did not end by itself]"
 
 
 class TalkReply:
-    """One answer. With `checked`, an answer that claims to have changed a file is corrected at its end.
+    """One answer. With `checked`, an answer that claims to have changed a file gets a correction at its end.
 
-    `opening` and `closing` are said by code before and after what the model writes; `resumed` if the opening is out.
+    Code adds `opening` before and `closing` after the model's text. `resumed` means that the opening was already sent.
     """
 
     def __init__(

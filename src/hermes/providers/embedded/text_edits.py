@@ -1,4 +1,4 @@
-"""`append` and `replace` as edits of a text that occurs once, and back."""
+"""Converts `append` and `replace` to edits of a text that occurs once, and back."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from hermes.providers.embedded.line_protocol import Action
 
 
 def edit_action(text: Mapping[str, str]) -> Action:
-    """An edit that only adds below what it found is an `append`."""
+    """Converts an edit to an action: `append` if it only adds below the text it found, otherwise `replace`."""
     old, new = text["old"], text["new"]
     if old and new.startswith(old) and new[len(old) :].startswith("\n"):
         return Action(verb="append", path=text["path"], text=new[len(old) + 1 :])
@@ -15,7 +15,7 @@ def edit_action(text: Mapping[str, str]) -> Action:
 
 
 def occurrences(text: str, part: str) -> int:
-    """How often a text holds another; places that overlap count too."""
+    """Returns how often a text contains another, counting overlaps."""
     count, place = 0, text.find(part)
     while place >= 0:
         count, place = count + 1, text.find(part, place + 1)
@@ -23,12 +23,12 @@ def occurrences(text: str, part: str) -> int:
 
 
 def whole_lines(text: str) -> str:
-    """A text that ends with one line end."""
+    """Returns the text with exactly one newline at its end."""
     return text.rstrip("\n") + "\n"
 
 
 def appended(action: Action, held: str) -> dict[str, Any]:
-    """Adds below the shortest end of the file that occurs once in it; an empty file is written."""
+    """Returns an edit that appends below the shortest unique end of the file. An empty file is written instead."""
     body = held.rstrip("\n")
     if not body.strip():
         return {"path": action.path, "content": whole_lines(action.text)}
@@ -43,16 +43,16 @@ def appended(action: Action, held: str) -> dict[str, Any]:
 
 
 def unique_change(action: Action, held: str) -> dict[str, str]:
-    """OLD and NEW, grown to the whole first line that holds OLD (and its neighbours) until it occurs once."""
+    """Returns OLD and NEW, extended to the first line with OLD and then to its neighbours until the text is unique."""
     old, new = action.old, action.text.rstrip("\n")
     after = held[held.find(old) + len(old) :][:1]
     if after in {",", ";"} and new.endswith(after):
-        new = new[:-1]  # the sign stays where it is
+        new = new[:-1]  # the sign stays in place
     if not new and f"\n{old}\n" in f"\n{held}" and occurrences(held, f"{old}\n") == 1:
         return {
             "old": f"{old}\n",
             "new": "",
-        }  # a line that is to go leaves no empty one behind
+        }  # a removed line leaves no empty line behind
     if occurrences(held, old) <= 1:
         return {"old": old, "new": new}
     lines = held.split("\n")

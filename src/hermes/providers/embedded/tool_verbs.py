@@ -1,7 +1,7 @@
-"""The offered tools, seen through the model's verbs: which verbs there are, and a verb's line as a call and back.
+"""Maps the model's verbs to the offered tools: which verbs are possible, and actions as calls and back.
 
-It looks only at the offered specs: names, property names and what is required. A verb whose tool is absent, or whose
-tool requires something we can't fill, is not offered.
+Looks only at the offered specs: names, property names and what is required. A verb is not offered if its tool is absent
+or requires a property that we can't fill.
 """
 
 import re
@@ -52,7 +52,7 @@ _REGEX_SIGNS = re.compile(r"([.^$*+?{}\[\]\\|()])")
 
 
 class OfferedTool(msgspec.Struct, frozen=True):
-    """An offered tool in one of our roles, with the names of its properties."""
+    """An offered tool in one of our roles, with its property names."""
 
     name: str
     fields: Mapping[str, str]
@@ -82,7 +82,7 @@ class OfferedTools:
 
     @property
     def verbs(self) -> frozenset[Verb]:
-        """What can be done with them. `append` and `replace` need reading and editing."""
+        """The possible verbs. `append` and `replace` need reading and editing."""
         simple: tuple[Verb, ...] = ("read", "list", "find", "write", "run", "todo")
         changing: tuple[Verb, ...] = (
             ("append", "replace") if {"read", "edit"} <= self._tools.keys() else ()
@@ -92,7 +92,7 @@ class OfferedTools:
         )
 
     def role(self, call: ToolCall) -> str:
-        """Which of our roles a call's tool has; empty when it has none."""
+        """Returns the role of a call's tool; empty if it has none."""
         return next(
             (role for role, tool in self._tools.items() if tool.name == call.name), ""
         )
@@ -100,7 +100,7 @@ class OfferedTools:
     def call(
         self, action: Action, seen: Mapping[str, str], items: Iterable[str] = ()
     ) -> tuple[str, str]:
-        """The tool and the JSON arguments of an action. `seen` is what files hold, `items` the list so far."""
+        """Returns the tool and JSON arguments of an action. `seen` is what files contain, `items` the list so far."""
         role = "edit" if action.verb in {"append", "replace"} else action.verb
         values = self._values(action, seen.get(action.path, ""), [*items, action.text])
         if action.verb == "append" and "content" in values:
@@ -109,7 +109,7 @@ class OfferedTools:
         return tool.name, msgspec.json.encode(tool.arguments(**values)).decode()
 
     def action(self, call: ToolCall) -> Action | None:  # noqa: PLR0911 - a table of verbs
-        """The action that a call stands for; None when it is none of ours. The inverse of `call`, for the history."""
+        """Returns the action that a call represents; None if there is none. The inverse of `call`, for the history."""
         role = self.role(call)
         value = self._arguments(role, call)
         if value is None:
@@ -139,7 +139,7 @@ class OfferedTools:
                 return None
 
     def _arguments(self, role: str, call: ToolCall) -> dict[str, Any] | None:
-        """The arguments of a call by our own field names; None if they can't be read."""
+        """Returns the arguments of a call by our own field names; None if they can't be read."""
         try:
             arguments = parse_arguments(call.arguments)
         except BadArguments:
@@ -150,7 +150,7 @@ class OfferedTools:
         return {field: arguments.get(name) for field, name in fields.items()}
 
     def todo_items(self, call: ToolCall) -> list[str]:
-        """What a call of the list's tool put on the list."""
+        """Returns the items that a call put on the to-do list."""
         arguments = arguments_by_name(call.arguments)
         return item_texts(arguments.get(self._tools["todo"].fields["items"]))
 
@@ -174,7 +174,7 @@ class OfferedTools:
                 return {"items": [self._item(text) for text in items]}
 
     def _listing(self, path: str) -> dict[str, Any]:
-        """A folder; of a pattern such as `src/*.py` the folder and, where the tool can, what is to fit."""
+        """Returns the folder to list. For a pattern such as `src/*.py`, also the pattern if the tool accepts one."""
         folder, _, name = path.rpartition("/")
         if "*" not in path:
             return {"path": path}
@@ -184,7 +184,7 @@ class OfferedTools:
         )
 
     def _change(self, action: Action, held: str) -> dict[str, Any]:
-        """A name that occurs often is changed everywhere, where the tool can; anything else only at its first place."""
+        """Changes a repeated name everywhere if the tool can; anything else only at its first occurrence."""
         tool = self._tools["edit"]
         whole_words = len(re.findall(rf"\b{re.escape(action.old)}\b", held))
         if (
@@ -197,7 +197,7 @@ class OfferedTools:
         return unique_change(action, held)
 
     def _pattern(self, text: str) -> str:
-        """`find` means the text itself; where the tool takes a regular expression, its signs are escaped."""
+        """Returns the text to find, escaped if the tool takes a regular expression."""
         spec = self._tools["find"].spec
         described = f"{spec.description} {msgspec.json.encode(spec.parameters).decode()}".lower()
         if "regular expression" in described or "regex" in described:
@@ -205,13 +205,13 @@ class OfferedTools:
         return text
 
     def _any_case(self) -> dict[str, Any]:
-        """Small models do not copy capitals: searching ignores case, where the tool can."""
+        """Makes the search ignore case if the tool can, because small models do not copy capitals."""
         if "any_case" in self._tools["find"].fields:
             return {"any_case": True}
         return {}
 
     def _item(self, text: str) -> Any:
-        """An item as the list's tool wants it: a string, or an object with a text and perhaps a status and an id."""
+        """Returns an item in the tool's format: a string, or an object with a text and perhaps a status and an id."""
         tool = self._tools["todo"]
         schema = tool.spec.parameters["properties"][tool.fields["items"]].get(
             "items", {}
@@ -236,7 +236,7 @@ class OfferedTools:
 
 
 def item_texts(items: Any) -> list[str]:
-    """The texts of a list's items, whatever their shape."""
+    """Returns the texts of a list's items, in any format."""
     texts = []
     for item in items if isinstance(items, list) else []:
         if isinstance(item, dict):
@@ -256,7 +256,7 @@ def item_texts(items: Any) -> list[str]:
 
 
 def _fit(role: str, spec: ToolSpec) -> OfferedTool | None:
-    """The tool in that role, when we can fill all it requires."""
+    """Returns the tool in that role, if we can fill everything it requires."""
     properties = spec.parameters.get("properties", {})
     fields: dict[str, str] = {}
     for field in _NEEDS[role]:

@@ -1,7 +1,7 @@
-"""One file over HTTP from the model hub or any other address: resumed where it stopped, and tried again while bytes still come.
+"""Downloads a file over HTTP from the model hub or another address: resumes, and retries while data still arrives.
 
-The hub answers with a redirect to a file server. The redirect names the size and SHA-256 of the file, so a file that
-is not the pinned one is refused before it is downloaded.
+The hub answers with a redirect to a file server. The redirect names the size and SHA-256 of the file, so a file that is
+not the pinned one is refused before the download.
 """
 
 import contextlib
@@ -42,14 +42,14 @@ _SILENT = "waiting for data"
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True):
-    """How patient a download is: seconds without any byte, and the delays before each further try."""
+    """The timeouts of a download: seconds without any byte, and the delays before each retry."""
 
     timeout_s: float = 20.0
     retry_delays_s: tuple[float, ...] = (0.0, 1.0, 2.0, 4.0, 8.0)
 
 
 class WebFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The file to download, and what it must be."""
+    """The file to download, with its expected size and hash."""
 
     url: str
     host: str
@@ -58,13 +58,13 @@ class WebFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Interrupted(Exception):
-    """The connection failed in a way that may pass."""
+    """The connection failed in a way that may be temporary."""
 
 
 def from_web(
     file: WebFile, folder: Path, transfer: Transfer | None = None
 ) -> Iterator[Progress]:
-    """Downloads the file and continues where an earlier download stopped. Parts of wheels that are there come first."""
+    """Downloads the file, continuing an earlier download. Existing parts of wheels come first."""
     if parts(folder):
         raise SourceFailed("not asked: parts from elsewhere are here already")
     if urllib.parse.urlsplit(file.url).scheme not in {"http", "https"}:
@@ -92,7 +92,7 @@ def from_web(
 def _download(
     file: WebFile, partial: Path, have: int, timeout_s: float
 ) -> Iterator[Progress]:
-    """Makes one request and appends what it brings."""
+    """Makes one request and appends the data to the file."""
     with _open(file, partial, have, timeout_s) as response:
         resumed = response.status == http.HTTPStatus.PARTIAL_CONTENT
         _check_length(file, response, have if resumed else 0)
@@ -117,7 +117,7 @@ def _download(
 def _open(
     file: WebFile, partial: Path, have: int, timeout_s: float
 ) -> Iterator[http.client.HTTPResponse]:
-    """Sends the request. Raises _Interrupted for what may pass, SourceFailed for what will not."""
+    """Sends the request. Raises _Interrupted for temporary errors, SourceFailed for permanent ones."""
     request = urllib.request.Request(file.url, headers=_headers(have))  # noqa: S310 - http or https, checked above
     opener = urllib.request.build_opener(_PinnedRedirects(file))
     try:
@@ -137,7 +137,7 @@ def _headers(have: int) -> dict[str, str]:
 
 
 def _refusal(file: WebFile, partial: Path, status: int) -> Exception:
-    """Turns an HTTP status into what to do about it."""
+    """Turns an HTTP status into the matching error."""
     if status == _RANGE_REFUSED:
         partial.unlink(missing_ok=True)
         return _Interrupted("the download must start again (416)")
@@ -153,7 +153,7 @@ def _refusal(file: WebFile, partial: Path, status: int) -> Exception:
 def _check_length(
     file: WebFile, response: http.client.HTTPResponse, start: int
 ) -> None:
-    """Raises SourceFailed if the answer says that the file has another size, or that it goes on at another place."""
+    """Raises SourceFailed if the response gives another file size, or continues at another position."""
     if start and f"bytes {start}-" not in response.headers.get("Content-Range", ""):
         raise SourceFailed("can't continue a download", file.url)
     length = response.headers.get("Content-Length", "")
@@ -167,7 +167,7 @@ def _wrong_size(file: WebFile, partial: Path) -> SourceFailed:
 
 
 def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """Yields what arrives; an empty chunk for each second without data. A thread reads, so that silence can be shown."""
+    """Yields the data, and an empty chunk for each second without any. A thread reads, so that stalls can be shown."""
     arrived: queue.Queue[bytes | Exception] = queue.Queue(_MAX_WAITING_CHUNKS)
     closed = threading.Event()
     connection = socket.socket(fileno=os.dup(response.fileno()))
@@ -179,7 +179,7 @@ def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
                 data = response.read1(_READ_BYTES)
             except (OSError, ValueError, http.client.HTTPException) as error:
                 data = error
-            except AttributeError as error:  # how a response that was closed fails
+            except AttributeError as error:  # the error of a response that was closed
                 if not closed.is_set():
                     raise
                 data = error
@@ -200,7 +200,7 @@ def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
             yield data
     finally:
         closed.set()
-        # Otherwise closing the response would wait for the thread, which may wait for data.
+        # Otherwise closing the response would wait for the thread, which may be waiting for data.
         with connection, contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
         with contextlib.suppress(queue.Empty):
@@ -226,7 +226,7 @@ def _size(path: Path) -> int:
 
 
 class _PinnedRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, unless one says that the file is not the pinned one."""
+    """Follows redirects, unless one shows that the file is not the pinned one."""
 
     def __init__(self, file: WebFile) -> None:
         self._file = file
@@ -249,7 +249,7 @@ class _PinnedRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _is_pinned(headers: Message, size: int, sha256: str) -> bool:
-    """Whether the hub's headers, if there are any, describe the pinned file."""
+    """Returns whether the hub's headers, if there are any, describe the pinned file."""
     linked_size = headers.get("X-Linked-Size", "")
     linked_etag = headers.get("X-Linked-ETag", "").removeprefix("W/").strip('"')
     if linked_size.isdecimal() and int(linked_size) != size:
@@ -260,7 +260,7 @@ def _is_pinned(headers: Message, size: int, sha256: str) -> bool:
 def ask_hub(
     hub: ModelHub, entry: KnownModel, timeout_s: float = PROBE_TIMEOUT_S
 ) -> HubAnswer:
-    """Asks the hub whether it has the file. Returns within `timeout_s`, however slow the network or the name server is."""
+    """Asks the hub whether it has the file. Returns within `timeout_s`, even if the network or DNS is slow."""
     url = next(filter(None, map(hub.url, entry.sources)), "")
     if not url:
         return "unreachable"
@@ -277,7 +277,7 @@ def ask_hub(
 
 
 def _head(url: str, entry: KnownModel, timeout_s: float) -> HubAnswer:
-    """Makes one HEAD request; a redirect is an answer, and is not followed."""
+    """Makes one HEAD request. A redirect counts as an answer and is not followed."""
     request = urllib.request.Request(url, headers=_headers(0), method="HEAD")  # noqa: S310 - from the catalogue or the settings
     opener = urllib.request.build_opener(_NoRedirects())
     try:

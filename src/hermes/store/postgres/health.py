@@ -1,4 +1,4 @@
-"""How a PostgreSQL server is: version, latency, encryption, clock, rights, and writers that hold back readers."""
+"""The health of a PostgreSQL server: version, latency, encryption, clock, rights, writers that hold back readers."""
 
 import time
 
@@ -29,14 +29,14 @@ SELECT current_setting('server_version'), current_setting('server_version_num'):
 
 
 class ServerHealth(msgspec.Struct, frozen=True):
-    """What was found: facts, and problems with what to do about each."""
+    """The findings: facts, and problems with a remedy for each."""
 
     details: tuple[tuple[str, str], ...]
     problems: tuple[tuple[str, str], ...]
 
 
 def server_health(database: PostgresDatabase, clock: Clock) -> ServerHealth:
-    """Asks the server about itself. Takes some round trips."""
+    """Queries the server's state, in several round trips."""
     (facts,) = database.select(_FACTS)
     version, major, schema, tls, is_local, may_create, may_write, is_standby, *more = facts  # fmt: skip
     is_durable, size, oldest, standbys, standby_lag = more

@@ -61,7 +61,7 @@ class FetchedRows:
 
 
 class QueryConnection:
-    """What a job with a single query sees: the query runs on any connection of the pool."""
+    """The connection of a job with a single query: the query runs on any connection of the pool."""
 
     def __init__(
         self, select: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
@@ -74,7 +74,7 @@ class QueryConnection:
 
 
 class JobConnection:
-    """An asyncpg connection as a job sees it. Used by one thread, which is not that of the event loop."""
+    """An asyncpg connection as a job sees it. Used by one thread, which is not the event loop's."""
 
     def __init__(
         self, connection: "asyncpg.Connection", loop: asyncio.AbstractEventLoop

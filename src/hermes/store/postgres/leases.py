@@ -26,7 +26,7 @@ DELETE FROM work USING released WHERE work.session = released.session AND seq <=
 
 
 class _Ended(NamedTuple):
-    """A lease that has not expired, and that nobody holds any more."""
+    """A lease that has not expired, but whose holder is gone."""
 
     owner: str | None = None
     token: int | None = None
@@ -68,7 +68,7 @@ class PostgresLeases(Leases):
         return renewed
 
     def _taking(self, session: str, ttl: float) -> "Future[Lease]":
-        mark = uuid.uuid4()  # recognises what this call took if the reply was lost
+        mark = uuid.uuid4()  # identifies what this call took if the reply was lost
 
         async def attempt() -> Lease:
             ended = _Ended()

@@ -16,7 +16,7 @@ _TABLES = """
 SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relname IN ('events', 'sessions')
 """
 _OLDEST = "SELECT coalesce((to_jsonb(hermes_store) ->> 'oldest')::int, version) FROM hermes_store"
-# Transaction numbers begin anew in a restored database; ids must not.
+# Transaction numbers restart in a restored database; ids must not.
 _RAISE_OFFSET = f"""
 UPDATE hermes_store SET id_offset = 1 + last - pg_current_xact_id()::text::bigint
 FROM (SELECT max(id) >> {BITS} AS last FROM events) AS newest
@@ -30,9 +30,10 @@ async def migrate(
     oldest: int,
     where: str,
 ) -> None:
-    """Brings the tables up to date. Raises for another program's, or a newer one's that this program can't use.
+    """Brings the tables up to date.
 
-    `oldest` is the version of the oldest program that can use the tables afterwards.
+    Raises for tables of another program, or of a newer version that this one can't use. `oldest` is the version of the
+    oldest program that can use the tables afterwards.
     """
     encoding = await connection.fetchval("SHOW server_encoding")
     if encoding != "UTF8":
@@ -58,7 +59,7 @@ async def migrate(
 async def require_current(
     connection: "asyncpg.Connection", migrations: Sequence[str], where: str
 ) -> None:
-    """Raises unless the tables are there and up to date. Changes nothing."""
+    """Raises unless the tables exist and are up to date. Changes nothing."""
     found = await _version(connection, len(migrations), where)
     if found < len(migrations):
         what = "has no tables yet" if found < 0 else f"has the older schema {found}"

@@ -1,4 +1,4 @@
-"""Where a PostgreSQL store is, and how to reach it. What is shown of it never holds a password."""
+"""The address of a PostgreSQL store and its connection options. Displayed forms never contain a password."""
 
 import ssl
 from pathlib import Path
@@ -44,7 +44,7 @@ class PostgresOptions(msgspec.Struct, frozen=True):
         return f"{parts.path.lstrip('/') or 'hermes'} on {host}{port}"
 
     def connect_arguments(self) -> dict[str, Any]:
-        """Returns what asyncpg needs to connect."""
+        """Returns the arguments for asyncpg's connect."""
         parts = urlsplit(self.url)
         if parts.scheme not in SCHEMES:
             raise StoreError(
@@ -84,7 +84,7 @@ class PostgresOptions(msgspec.Struct, frozen=True):
 
     @property
     def tls_mode(self) -> TlsMode:
-        """What `auto` means for this address. Several hosts, or a host that is not named, count as another machine."""
+        """The meaning of `auto` for this address. Several hosts, or an unnamed one, count as another machine."""
         if self.tls != "auto":
             return self.tls
         parts = urlsplit(self.url)

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 _PAGE_ROWS = 1_000
 _JOBS_CHECK_S = 2.0
-_WAITING_THREADS = 64  # for reads that wait while the server is away
+_WAITING_THREADS = 64  # for reads that wait while the server is unreachable
 _PAGE = f"SELECT {STORED} FROM events WHERE id > ? ORDER BY id LIMIT {_PAGE_ROWS}"  # noqa: S608 - our own names
 
 
@@ -43,11 +43,11 @@ class PostgresStore(Store):
         super().__init__(database, log, WordIndex(database), clock, leases)
         self._database = database
         self.reachability = database.server.reachability
-        self._has_jobs = (float("-inf"), False)  # when it was asked, and the answer
+        self._has_jobs = (float("-inf"), False)  # time of the query, and its result
 
     # pyrefly: ignore[missing-override-decorator]
     def share(self) -> None:
-        """Makes room for many threads that wait for the server: with few, an outage would stop all other work too."""
+        """Allows many threads to wait for the server: with few, an outage would block all other work too."""
         threads = ThreadPoolExecutor(_WAITING_THREADS, "hermes-waiting")
         asyncio.get_running_loop().set_default_executor(threads)
 
@@ -58,7 +58,7 @@ class PostgresStore(Store):
     @property
     # pyrefly: ignore[missing-override-decorator]
     def has_jobs(self) -> bool:
-        """Whether anything was ever scheduled; asked again after a moment. A job of this process counts at once."""
+        """Whether anything was ever scheduled, cached for a moment. A job of this process counts at once."""
         if "schedules" in self.__dict__ and self.schedules.has_put:
             return True
         now = time.monotonic()
@@ -129,7 +129,7 @@ def open_postgres(
     oldest: int = OLDEST_PROGRAM,
     may_migrate: bool = True,
 ) -> PostgresStore:
-    """Opens the database, or says why it cannot. Without `may_migrate`, its tables must be there and current."""
+    """Opens the database, or reports why it can't. Without `may_migrate`, its tables must exist and be current."""
     database = PostgresDatabase(
         options, migrations, oldest=oldest, may_migrate=may_migrate
     )

@@ -1,9 +1,9 @@
-"""Wakes readers when rows were written anywhere: by NOTIFY, or by something faster where it is configured.
+"""Wakes readers when any process has written rows: by NOTIFY, or by a faster way if one is configured.
 
 A process announces the sessions of its rows after they are committed, many at once: a NOTIFY inside the transaction
-would make all transactions of the database commit one after the other. Readers also look now and then by themselves,
-so an announcement that was lost costs time and nothing else. Each announcement names its process, which has woken its
-own readers before and leaves out what it hears of itself.
+would make all transactions of the database commit one after the other. Readers also look now and then by themselves, so
+an announcement that was lost costs time and nothing else. Each announcement names its process, which has woken its own
+readers before and leaves out what it hears of itself.
 """
 
 import asyncio
@@ -24,20 +24,22 @@ from hermes.store.postgres.server import UNREACHABLE, PostgresServer
 from hermes.store.work_queue import OFFERED
 
 CHANNEL = "hermes_rows"
-_ORIGIN = "*from-"  # what the name of the process that announces begins with
-_LOOK_S = 1.0  # between looks without an announcement
+_ORIGIN = "*from-"  # prefix of the announcing process's name
+_LOOK_S = 1.0  # between checks without an announcement
 _SESSION_LOOK_S = 5.0  # the same for one session: a process may run thousands
 _ANNOUNCE_INTERVAL_S = 0.005
 _MAX_NOTICE_WAIT_S = 2.0
-_PING_S = 10.0  # between checks that the listening connection lives
-_MAX_PAYLOAD_BYTES = 7_000  # of a NOTIFY
+_PING_S = 10.0  # between checks of the listening connection
+_MAX_PAYLOAD_BYTES = 7_000  # of one NOTIFY
 
 _Writer: TypeAlias = tuple[str, int] | None
 
 
 class NotifyWatch:
-    """Tells one reader that there may be new rows; of `lease`, if it is given, the reader knows the rows already. With
-    `is_read_next`, the reader has read nothing yet, and reads everything once the watch is made.
+    """Notifies one reader that there may be new rows.
+
+    Rows written under `lease` are not reported: the reader knows them already. With `is_read_next`, the reader has read
+    nothing yet and reads everything once the watch exists.
     """
 
     def __init__(
@@ -54,15 +56,15 @@ class NotifyWatch:
         self._is_due = not is_read_next
         self._looked = time.monotonic() if is_read_next else 0.0
         self.may_have_missed = not is_read_next
-        """Whether rows that came while the watch was being added are new to the reader."""
+        """Whether rows written while the watch was being added may be new to the reader."""
         self._look_s = _SESSION_LOOK_S if session not in {"", OFFERED} else _LOOK_S
         self.session = session
         self.writer = _writer(lease)
         self.is_added = False
-        """Whether notices reach it. A reader that looked before would have to look again."""
+        """Whether notices reach the watch. A reader that checked before that must check again."""
 
     async def wait(self, timeout_s: float) -> None:  # noqa: ARG002 - a port
-        """Waits until there may be new rows, or it is time to look."""
+        """Waits until there may be new rows, or the next check is due."""
         if self._event is None:
             self._loop, self._event = asyncio.get_running_loop(), asyncio.Event()
         if self._is_due and not self._notices.is_reachable:
@@ -92,7 +94,7 @@ class NotifyWatch:
         self._notices.remove(self)
 
     def notice(self) -> None:
-        """There are new rows. Called on any thread."""
+        """Records that there are new rows. May be called on any thread."""
         self._is_due = True
         if self._loop is not None and self._event is not None:
             with suppress(RuntimeError):  # the reader's loop has ended
@@ -100,7 +102,7 @@ class NotifyWatch:
 
 
 class RowNotices:
-    """Announces the rows of this process, and listens to the announcements of all."""
+    """Announces the rows of this process, and listens to the announcements of all processes."""
 
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
@@ -117,7 +119,7 @@ class RowNotices:
         return self._server.reachability.is_reachable
 
     def use(self, faster: WakeUps) -> None:
-        """Announces by something faster from now on, as long as that works, and listens to it too."""
+        """Announces by a faster way from now on, as long as it works, and listens to it too."""
         self._faster = faster
         self._stop_hearing = faster.listen(self._wake)
 
@@ -128,7 +130,7 @@ class RowNotices:
         *,
         is_read_next: bool = False,
     ) -> NotifyWatch:
-        """Returns a new watch on one session or on all. The first one begins to listen."""
+        """Returns a new watch on one session or on all. The first one starts listening."""
         watch = NotifyWatch(self, session, lease, is_read_next=is_read_next)
         self._server.loop.call_soon_threadsafe(self._add, watch)
         return watch
@@ -141,7 +143,7 @@ class RowNotices:
             watch.notice()
 
     def remove(self, watch: NotifyWatch) -> None:
-        """Ends a watch. Called on any thread."""
+        """Ends a watch. May be called on any thread."""
         with suppress(RuntimeError):  # the server's loop has ended
             self._server.loop.call_soon_threadsafe(self._discard, watch)
 
@@ -152,10 +154,11 @@ class RowNotices:
             self._watches.pop(watch.session, None)
 
     def announce(self, session: str, lease: Lease | None = None) -> None:
-        """Rows of a session were committed, or of no session; under a lease, if one is given. Called on the server's
-        event loop.
+        """Announces committed rows of a session, or of none, written under a lease if one is given.
+
+        Called on the server's event loop.
         """
-        if " " in session or session == "chats":  # no rows of the log
+        if " " in session or session == "chats":  # not rows of the log
             return
         is_first = not self._written
         self._written.setdefault(session, set()).add(_writer(lease))
@@ -197,7 +200,7 @@ class RowNotices:
                     await connection.add_listener(CHANNEL, self._heard)
                     pause.reset()
                     self._server.note_success()
-                    self._wake_all()  # for what was announced before
+                    self._wake_all()  # for earlier announcements
                     while True:
                         await asyncio.sleep(_PING_S)
                         await connection.execute("SELECT 1")
@@ -231,13 +234,13 @@ class RowNotices:
         self._wake_named(frozenset(payload.split(" ")))
 
     def _wake(self, sessions: frozenset[str]) -> None:
-        """Heard on another thread."""
+        """Handles a notice that arrived on another thread."""
         wake = partial(self._wake_named, sessions) if sessions else self._wake_all
         with suppress(RuntimeError):  # the server's loop has ended
             self._server.loop.call_soon_threadsafe(wake)
 
     def _wake_named(self, heard: frozenset[str]) -> None:
-        """Wakes who waits for rows that another process has announced."""
+        """Wakes the readers of rows that another process has announced."""
         if self._origin in heard:
             return
         sessions = {name for name in heard if not name.startswith(_ORIGIN)}
@@ -246,7 +249,7 @@ class RowNotices:
                 watch.notice()
 
     def _wake_here(self, written: Mapping[str, set[_Writer]]) -> None:
-        """Wakes who waits in this process, but for the writer itself."""
+        """Wakes the readers in this process, except the writer itself."""
         for name in _watched(written.keys()):
             writers = written.get(name, set())
             for watch in self._watches.get(name, ()):
@@ -259,7 +262,7 @@ class RowNotices:
                 watch.notice()
 
     async def close(self) -> None:
-        """Ends listening and announcing; what was written last is announced."""
+        """Stops listening and announcing, after announcing the last rows."""
         if self._tasks and self._written:
             with suppress(TimeoutError):
                 async with asyncio.timeout(1.0):
@@ -271,17 +274,17 @@ class RowNotices:
 
 
 def _watched(sessions: AbstractSet[str]) -> AbstractSet[str]:
-    """What to look for in the watches: also those on any session, if rows of one were written."""
+    """Returns the watch keys for these sessions, including the one for all sessions if log rows were written."""
     return sessions | {""} if sessions - {OFFERED} else sessions
 
 
 def _writer(lease: Lease | None) -> _Writer:
-    """Who writes under a lease; nobody in particular without one."""
+    """Returns the writer under a lease; None without a lease."""
     return (lease.owner, lease.token) if lease is not None else None
 
 
 def _payloads(sessions: frozenset[str], origin: str) -> Iterator[str]:
-    """The process and the sessions, separated by spaces, in pieces that a NOTIFY can hold."""
+    """Yields the process and the sessions, separated by spaces, in pieces that fit a NOTIFY."""
     piece = origin
     for session in sorted(sessions):
         if len((piece + session).encode()) > _MAX_PAYLOAD_BYTES:

@@ -9,7 +9,7 @@ Tables and columns are those of `state.db`, so that both databases share their q
 """
 
 BITS = 20
-"""Bits of an id that count rows within a transaction."""
+"""Bits of an id that number the rows within a transaction."""
 
 _FUNCTIONS = f"""
 CREATE DOMAIN blob AS text;  -- SQLite reads some text as bytes; here it stays what it is
@@ -486,5 +486,8 @@ MIGRATIONS: tuple[str, ...] = (
 """Step n migrates a database of version n to version n + 1."""
 
 OLDEST_PROGRAM = 1
-"""The oldest program, by its number of migrations, that can use the tables after all of them: one that is older than the
-database may go on beside newer ones. Raise it with a migration that changes or removes what older programs use."""
+"""The oldest program, by its number of migrations, that can use the current tables.
+
+A program older than the database may keep running beside newer ones. Raise this number with a migration that changes or
+removes what older programs use.
+"""

@@ -1,8 +1,8 @@
-"""The connections to a PostgreSQL server: a pool on an event loop of its own, in a thread.
+"""The connections to a PostgreSQL server: a pool on its own event loop, in a thread.
 
-A server that can't be reached is waited for, and the person is told. Every transaction happens exactly once: if the
-connection breaks while it is being committed, the next attempt looks for the mark that a commit leaves. (The number of a
-transaction would not do: after a crash the server may give the same number again.)
+If the server can't be reached, requests wait for it, and the person is informed. Every transaction happens exactly
+once: if the connection breaks during a commit, the next attempt looks for the mark that a commit leaves. (The number of
+a transaction would not be enough: after a crash the server may assign the same number again.)
 """
 
 import asyncio
@@ -40,9 +40,7 @@ _CLAIM = "INSERT INTO commits (mark) VALUES ($1::uuid) ON CONFLICT DO NOTHING RE
 _CLEAN = "DELETE FROM commits WHERE at < now() - interval '1 hour'"
 _CLOSING_GRACE_S = 5.0
 _NO_TLS = "rejected SSL upgrade"  # in the text of the error for a server without TLS
-_MAX_CONFLICTS = (
-    20  # deadlocks and the like, after each of which a transaction runs again
-)
+_MAX_CONFLICTS = 20  # errors such as deadlocks, after which a transaction is retried
 
 UNREACHABLE = (
     OSError,
@@ -54,13 +52,13 @@ UNREACHABLE = (
     asyncpg.CannotConnectNowError,
     asyncpg.TooManyConnectionsError,
 )
-"""What asyncpg raises while the server is away, restarting or full."""
-_CLOSED = "closed"  # in the text of the only interface error that is not a mistake of the program
+"""The exceptions of asyncpg while the server is unreachable, restarting or full."""
+_CLOSED = "closed"  # in the text of the only interface error that is not a bug
 _CONFLICTS = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError)
 
 
 class PostgresServer:
-    """One server, reached through a pool. The methods with `async` run on its event loop."""
+    """One server, reached through a pool. The `async` methods run on its event loop."""
 
     def __init__(self, options: PostgresOptions) -> None:
         self.options = options
@@ -82,16 +80,16 @@ class PostgresServer:
         try:
             self._pool = ConnectionPool(self.connect, POOL_SIZE)
             async with self.connection():
-                pass  # at once, without waiting for a server that is away
+                pass  # immediately, without waiting for an unreachable server
         except (*UNREACHABLE, asyncpg.PostgresError, ValueError) as error:
             raise self.translated(error) from error
 
     def give_up_soon(self) -> None:
-        """From now on, requests wait for an unreachable server only a moment longer: the program ends."""
+        """From now on, makes requests give up soon if the server is unreachable, because the program is ending."""
         self._closing_at = time.monotonic() + _CLOSING_GRACE_S
 
     async def close(self) -> None:
-        """Closes the pool. Work under way is finished by the caller before."""
+        """Closes the pool. The caller has finished all work before."""
         if self._pool is not None:
             await self._pool.close()
 
@@ -108,7 +106,7 @@ class PostgresServer:
             yield one
 
     async def request(self, work: Callable[["asyncpg.Connection"], Awaitable[T]]) -> T:
-        """Runs idempotent work on a connection, again after an outage."""
+        """Runs idempotent work on a connection, and retries after an outage."""
 
         async def attempt() -> T:
             async with self.connection() as connection:
@@ -172,7 +170,7 @@ class PostgresServer:
             )
 
     def note_success(self) -> None:
-        """The server answered."""
+        """Records that the server answered."""
         if not self.reachability.is_reachable:
             self.reachability.change(is_reachable=True)
             waiting.warning("The store is reachable again.")

@@ -39,7 +39,7 @@ t = translator(__name__)
 
 _MAX_HEADS = 4_096
 _MAX_LOST_RACES = (
-    3  # appends that another process came before; the next one queues for the session
+    3  # appends lost to other processes; the next one queues for the session
 )
 _CALL = f"SELECT * FROM append_events({', '.join(f'${n}' for n in range(1, 18))})"  # noqa: S608 - our own name
 _CALL_OFFERED = _CALL.replace("append_events", "append_offered")
@@ -107,7 +107,7 @@ class PostgresSessionLog(SessionLog):
         turn: str,
         lease: Lease | None,
     ) -> tuple[Row, ...] | None:
-        """Writes after the head that is known here. Returns None if other processes always came first."""
+        """Writes after the last known head. Returns None if other processes always wrote first."""
         server = self._database.server
         known = self._heads.get(session)
         is_titled = any(
@@ -141,8 +141,9 @@ class PostgresSessionLog(SessionLog):
         return None
 
     async def _require_not_named(self, session: str) -> None:
-        """Raises if the user has named the session. Nothing comes between this and an append: that is made only if the
-        head is still the one that was known before.
+        """Raises if the user has named the session.
+
+        Nothing can come between this and the append, which is made only if the head is still the one known before.
         """
         query = numbered(NEWEST_TITLE)
         found = await self._database.server.request(
@@ -187,7 +188,7 @@ class PostgresSessionLog(SessionLog):
         return first
 
     def _note_head(self, last: Row) -> None:
-        """Keeps where the next append goes. Called on any thread."""
+        """Remembers where the next append goes. May be called on any thread."""
 
         with suppress(RuntimeError):  # the loop has just ended
             self._database.server.loop.call_soon_threadsafe(self._keep_head, last)
@@ -199,7 +200,7 @@ class PostgresSessionLog(SessionLog):
 
 
 def _missing(session: str, lease: Lease | None) -> StoreError:
-    """Returns the error for a session that is gone, and with it the lease on it."""
+    """Returns the error for a session that is gone, along with its lease."""
     return missing_session(session) if lease is None else lost_to(session, "")
 
 
@@ -208,7 +209,7 @@ async def _call(call: str, connection: "asyncpg.Connection", values: list[Any]) 
 
 
 class _Fixed(msgspec.Struct, frozen=True):
-    """What does not depend on where the rows go."""
+    """The values that do not depend on the position of the rows."""
 
     at: float
     words: list[str | None]

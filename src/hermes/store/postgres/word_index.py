@@ -1,7 +1,7 @@
 """Full-text search in PostgreSQL: words cut by our own tokenizer, in a `tsvector` with a GIN index.
 
-The index finds the messages that hold every word; whether the words of a phrase stand side by side is then checked on
-the message itself, because a `tsvector` forgets positions in long texts. The results are those of SQLite's index.
+The index finds the messages that contain every word. Whether the words of a phrase are adjacent is then checked in the
+message itself, because a `tsvector` drops positions in long texts. The results equal those of SQLite's index.
 """
 
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from hermes.store.tokenizer import QueryTerm, matches, query_terms, split
 if TYPE_CHECKING:
     from hermes.store.postgres.database import PostgresDatabase
 
-_NAME = "="  # before an identifier as a whole, which no word begins with
-_MAX_LEXEME_CHARS = 200  # a lexeme may have 2,046 bytes
+_NAME = "="  # prefix of a whole identifier; no word begins with it
+_MAX_LEXEME_CHARS = 200  # a lexeme can have 2,046 bytes
 _PAGE_ROWS = 200
 _FIND = f"SELECT {STORED} FROM events WHERE words @@ ?1::text::tsquery AND id < ?2 AND (?3::text = '' OR session = ?3::text) ORDER BY id DESC LIMIT ?4"  # noqa: S608, E501 - our own names
 _NEWEST = 2**63 - 1
@@ -38,7 +38,7 @@ class WordIndex:
     def find(
         self, query: str, *, session: str = "", limit: int = 20
     ) -> list[MessageHit]:
-        """Returns messages with all the words, then those with words that start so, each newest first."""
+        """Returns messages with all the words, then those with words that begin with them, each newest first."""
         require_searchable(query)
         found: dict[Row, None] = {}
         for prefix in (False, True):
@@ -80,13 +80,13 @@ def _hit(row: Row, query: str, title: str) -> MessageHit:
 
 
 def _is_in_index(term: QueryTerm) -> bool:
-    """Returns whether the index alone answers a term: one wanted word, stored in full."""
+    """Returns whether the index alone can answer a term: one wanted word, stored in full."""
     is_whole = len(term.words) == 1 and len(term.words[0]) <= _MAX_LEXEME_CHARS
     return is_whole and not term.is_excluded
 
 
 def _expression(term: QueryTerm) -> str:
-    """Returns the part of a query that the index can answer. Words hold letters and digits only."""
+    """Returns the part of a query that the index can answer. Words contain only letters and digits."""
     words = [f"'{word[:_MAX_LEXEME_CHARS]}'" for word in term.words]
     if term.is_prefix or len(term.words[-1]) > _MAX_LEXEME_CHARS:
         words[-1] += ":*"

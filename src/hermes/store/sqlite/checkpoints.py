@@ -1,4 +1,4 @@
-"""Checkpoints the write-ahead log from a thread of its own, so that no commit waits for it."""
+"""Checkpoints the write-ahead log in a separate thread, so that no commit waits for it."""
 
 import threading
 from contextlib import closing
@@ -8,9 +8,9 @@ import apsw
 
 from hermes.store.sqlite.connection import connect, log
 
-_CHECKPOINT_PAGES = 1_000  # size of the log at which it is checkpointed
+_CHECKPOINT_PAGES = 1_000  # size of the log at which the thread checkpoints it
 _WRITER_CHECKPOINT_PAGES = (
-    16_000  # and at which a writer does it itself: the thread is too slow
+    16_000  # size at which a writer does so itself, because the thread is too slow
 )
 
 

@@ -39,7 +39,7 @@ def connect(
         return connection
     connection.execute(
         "SELECT count(*) FROM sqlite_schema"
-    ).fetchall()  # before anything is written: it may be damaged
+    ).fetchall()  # before any write, because the file may be damaged
     keep_wal(connection, on=False)
     for pragma in (
         "journal_mode=WAL",
@@ -57,7 +57,7 @@ def keep_wal(connection: apsw.Connection, *, on: bool = True) -> None:
 
 
 def _connect_to_read(path: Path, busy_timeout: float) -> apsw.Connection:
-    """Opens a connection that writes nothing, where nothing can be written."""
+    """Opens a connection that writes nothing, for files that can't be written."""
     if has_wal(path):
         connection = apsw.Connection(f"{path.absolute().as_uri()}?mode=ro", flags=_READ)
         connection.set_busy_handler(busy_handler(path, busy_timeout))
@@ -85,7 +85,7 @@ def has_wal(path: Path) -> bool:
 def busy_handler(path: Path, timeout: float) -> Callable[[int], bool]:
     """Returns a busy handler that polls at random intervals, shorter the longer it has waited.
 
-    So no writer starves among many. Intervals get long when a process never releases the lock.
+    This way, no writer starves among many. Intervals get long when a process never releases the lock.
     """
     started = 0.0
     told = False

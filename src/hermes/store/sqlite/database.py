@@ -1,9 +1,8 @@
 """Connections to `state.db`: one writer with group commit, and one reader.
 
-Every write is a job. Jobs that wait at the same moment share one transaction and one fsync, each in
-its own savepoint, and are acknowledged only when that transaction is on disk. A thread that waits
-for a write commits it, along with what others have submitted meanwhile; a background thread commits
-what was submitted by those who can't wait (coroutines).
+Every write is a job. Jobs that wait at the same moment share one transaction and one fsync, each in its own savepoint,
+and are acknowledged only when that transaction is on disk. A thread that waits for a write commits it, along with what
+others have submitted meanwhile; a background thread commits what was submitted by callers that can't wait (coroutines).
 """
 
 import os
@@ -87,18 +86,18 @@ class Database:
         self._closed = False
         self._damage: StoreDamaged | None = None
         self._tasks: deque[_Task] = deque()
-        self._door = threading.Lock()  # nothing enters the queue once it is closed
+        self._door = threading.Lock()  # once closed, the queue accepts nothing
         self._writing = threading.Lock()
         self._reading = threading.Lock()
         self._bell: queue.SimpleQueue[bool] = (
             queue.SimpleQueue()
-        )  # rings True for a task, False for the end
-        self._asleep = False  # the thread waits for the bell alone
-        self._written = 0.0  # when `write` last did
+        )  # True for a task, False to end
+        self._asleep = False  # the thread only waits for the bell
+        self._written = 0.0  # time of the last `write`
         self._caught_up = time.monotonic()  # when lagging projections were last updated
-        self._unhurried = 0  # writes that go to the thread because the disk was slow
+        self._unhurried = 0  # writes that go to the thread after a slow one
         self._shared: Checkpoints | None = (
-            None  # many write at once: the thread commits together what they submit
+            None  # set if many write at once: the thread commits their jobs together
         )
         self._busy_timeout = busy_timeout
         self._busy_handler = busy_handler(path, busy_timeout)
@@ -113,13 +112,11 @@ class Database:
 
     @property
     def closed(self) -> bool:
-        """Whether it accepts no more writes."""
+        """Whether the database no longer accepts writes."""
         return self._closed
 
     def share(self) -> None:
-        """Commits submitted jobs together on the background thread, and checkpoints on another,
-        from now on.
-        """
+        """From now on, commits submitted jobs together on the background thread and checkpoints on another."""
         if self._shared is None:
             self._shared = Checkpoints(self.path, self._busy_timeout)
             with self._writing:
@@ -132,8 +129,8 @@ class Database:
     ) -> "Future[T]":
         """Runs `job` in a write transaction soon. The future resolves once the result is on disk.
 
-        It runs at once if nobody else writes and the disk has been fast, otherwise on the
-        background thread, so that an event loop never waits for another process or a slow disk.
+        The job runs at once if nobody else is writing and the disk has been fast; otherwise on the background thread,
+        so that an event loop never waits for another process or a slow disk.
         """
         if self._shared is not None:
             pass
@@ -214,7 +211,7 @@ class Database:
             raise
 
     def write_indexed(self, job: Callable[[apsw.Connection], T]) -> T:
-        """As `write`, for a job that changes the search index. A damaged index is emptied first."""
+        """Does the same as `write`, for a job that changes the search index. Empties a damaged index first."""
         from hermes.store.sqlite.message_search import write_indexed
 
         return write_indexed(self, job)
@@ -285,7 +282,7 @@ class Database:
         return future
 
     def _at_once(self, job: Callable[[apsw.Connection], T]) -> "Future[T] | None":
-        """Writes without waiting; returns None if somebody else is writing."""
+        """Writes without waiting; returns None if another thread is writing."""
         self._refuse_after_fork()
         if self._tasks or not self._writing.acquire(blocking=False):
             return None
@@ -308,7 +305,7 @@ class Database:
         return future
 
     def _write_alone(self, job: Callable[[apsw.Connection], T]) -> T:
-        """Handles the usual case: nobody else writes, so nobody has to be notified."""
+        """Handles the usual case: nobody else is writing, so nobody has to be notified."""
         if self._closed:
             raise StoreError(t.later("the session log is closed"))
         try:
@@ -319,7 +316,7 @@ class Database:
             raise
 
     def _wake(self) -> None:
-        """Tells the thread that there may be something to index."""
+        """Wakes the thread, because there may be something to index."""
         self._written = time.monotonic()
         if self._asleep:
             self._asleep = False
@@ -449,7 +446,7 @@ class Database:
 
 
 def insert_row(connection: SqlConnection, row: Row, event: Event | None) -> int:
-    """Inserts a row of the log, with text that many rows share stored once. Returns its id."""
+    """Inserts a row of the log. Text that many rows share is stored once. Returns the row's id."""
     inner, frame = keep_frame(connection, event, row.data)
     connection.execute(_INSERT, (*row[1:-1], inner, checksum(row), frame))
     return cast("apsw.Connection", connection).last_insert_rowid()

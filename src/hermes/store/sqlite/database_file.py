@@ -31,8 +31,9 @@ t = translator(__name__)
 
 
 CHECK_ALL_BYTES = 4 * 1024 * 1024
-"""Up to this size, opening checks everything, in some tens of milliseconds, unless nobody has changed
-the file since it was last sound; `hermes sessions check` always does.
+"""Up to this size, opening checks everything, which takes some tens of milliseconds.
+
+The check is skipped if the file has not changed since it was last found sound; `hermes sessions check` always runs it.
 """
 
 CHECK_PAGES_BYTES = 16 * 1024 * 1024
@@ -41,7 +42,7 @@ CHECK_PAGES_BYTES = 16 * 1024 * 1024
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0"
 _HEADER, _MAGIC = 100, b"SQLite format 3\0"
 _WAL_HEADER_BYTES = (
-    32  # bytes of a write-ahead log's header, which change when it begins anew
+    32  # bytes of a write-ahead log's header that change when the log restarts
 )
 
 
@@ -107,7 +108,7 @@ def inspect(
         )
     if not path.stat().st_size:
         return DatabaseFinding(DatabaseState.DAMAGED, detail="the file is empty")
-    noted = last_row_noted(path)  # before looking inside, as others may write
+    noted = last_row_noted(path)  # before looking inside, since others may write
     try:
         with in_our_words(path):
             found = _glimpsed_version(path)
@@ -124,7 +125,7 @@ def inspect(
                     _require_ours(connection, path)
                     if (
                         not read_only
-                    ):  # it asks SQLite by a command that takes a write lock
+                    ):  # SQLite answers this with a command that takes a write lock
                         _check_wal(connection, path)
                     found, last_row = _look_inside(
                         connection, path, version, check_pages_bytes
@@ -214,7 +215,7 @@ def _check_roots(connection: apsw.Connection) -> None:
 
 def _check_everything(connection: apsw.Connection, *, rows: bool) -> None:
     """Checks every page, and with `rows` every row, which only the current schema allows."""
-    with connection:  # one consistent state, also while others write
+    with connection:  # one consistent state, even while others write
         if not rows:
             check_pages(connection, indexes=True)
             return
@@ -293,7 +294,7 @@ def migrate(
 
 
 def copy_whole(path: Path, target: Path) -> None:
-    """Copies the database as of one moment, whoever writes meanwhile."""
+    """Copies the database as of one moment, even while others write."""
     with (
         in_our_words(path),
         closing(connect(path, busy_timeout=30.0, read_only=True)) as connection,

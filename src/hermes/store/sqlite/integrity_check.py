@@ -9,7 +9,7 @@ from hermes.store.log_row import Row, damaged
 from hermes.store.sequence_check import bad_sequences
 from hermes.store.store import IntegrityReport
 
-# Text as bytes, which are read also when they are no longer text.
+# Text as bytes, which can be read even if they are not valid text.
 _TEXTS = ("session", "type", "turn", "data")
 _AS_BYTES = {name: f"CAST({name} AS BLOB)" for name in _TEXTS}
 _AS_BYTES["role"] = "CAST(coalesce(role, '') AS BLOB)"

@@ -1,13 +1,12 @@
-"""A lock file beside `state.db`: shared by everyone who has the database open, exclusive for
-replacing the file.
+"""A lock file beside `state.db`: shared by everyone who has the database open, exclusive for replacing the file.
 
-So no process ever writes to a database that was renamed under it. The file contains the number of
-the last acknowledged row, with the inode and the modification time of its database. A database with
-fewer rows that was not changed since has lost some, for example with its write-ahead log. One that
-somebody put in its place has another inode or time.
+This way, no process ever writes to a database that was renamed while it was open. The file contains the number of the
+last acknowledged row, with the inode and the modification time of its database. A database with fewer rows that was not
+changed since has lost some, for example with its write-ahead log. One that somebody put in its place has another inode
+or time.
 
-A second note names the database as it was when it was last known to be sound. As long as nobody has
-changed that file, opening it need not check it again.
+A second note names the database as it was when it was last known to be sound. As long as nobody has changed that file,
+opening it need not check it again.
 """
 
 import os

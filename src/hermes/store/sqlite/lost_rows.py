@@ -22,7 +22,7 @@ class SessionHead(NamedTuple):
 
 
 def what_is_gone(path: Path) -> str:
-    """Returns why the number of missing rows is unknown; empty if the whole file is there."""
+    """Returns why the number of missing rows is unknown; empty if the file is complete."""
     main, wal = content(path), content(path.with_name(path.name + "-wal"))
     if not path.is_file():
         return "the file is gone"

@@ -19,9 +19,9 @@ from hermes.store.tokenizer import match_expression, split
 T = TypeVar("T")
 
 _INDEX_BATCH_MESSAGES = 500  # per transaction
-_INDEX_BATCH_CHARS = 512 * 1024  # ... and so much text, to keep that transaction short
+_INDEX_BATCH_CHARS = 512 * 1024  # and this much text, to keep that transaction short
 CATCH_UP_S = 1.0
-"""Seconds that a search spends on updating the index, before it searches the rest without one."""
+"""Seconds that a search spends on updating the index before it searches the rest without it."""
 
 _BACKLOG = """
 SELECT id, CAST(data AS BLOB) FROM events
@@ -50,7 +50,7 @@ class MessageSearch:
     def find(
         self, query: str, *, session: str = "", limit: int = 20
     ) -> list[MessageHit]:
-        """Returns messages with all the words, then those with words that start so."""
+        """Returns messages with all the words, then those with words that begin with them."""
         require_searchable(query)
         exact, loose = (
             match_expression(query, prefix=False),
@@ -94,7 +94,7 @@ class MessageSearch:
         )
 
     def catch_up(self, timeout_s: float = float("inf")) -> bool:
-        """Indexes new messages for so long. Returns whether the index is complete.
+        """Indexes new messages for a limited time. Returns whether the index is complete.
 
         In a read-only database the index stays as it is.
         """
@@ -142,7 +142,7 @@ def index_step(connection: apsw.Connection) -> bool:
 
 def _reset_if_damaged(database: Database, error: StoreError) -> None:
     """Empties a damaged index, so that it is rebuilt from the log. Raises any other error."""
-    # What is written here has no constraint of its own that could fail.
+    # The statements here have no constraints that could fail.
     if not only_the_index(error.__cause__) and not isinstance(
         error.__cause__, apsw.ConstraintError
     ):

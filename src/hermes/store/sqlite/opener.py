@@ -1,4 +1,4 @@
-"""Opens `state.db`: creates, migrates or rebuilds it as needed, or says why it cannot."""
+"""Opens `state.db`: creates, migrates or rebuilds it as needed, or reports why it can't."""
 
 import os
 import time
@@ -42,9 +42,7 @@ t = translator(__name__)
 
 _EXCLUSIVE_LOCK_TIMEOUT_S = 10.0  # for other processes to close the database
 _MAX_OPEN_ATTEMPTS = 5
-_CLOCK_STEP_S = (
-    1.0  # for which a file counts as just changed: its clock has large steps
-)
+_CLOCK_STEP_S = 1.0  # for this long a file counts as just changed: its clock is coarse
 
 
 def needs_copy(path: Path) -> bool:
@@ -60,7 +58,7 @@ class ReadableCopy:
     """
 
     def __init__(self, path: Path) -> None:
-        import shutil  # here, because hardly any database is read like this
+        import shutil  # imported here, because hardly any database is read like this
         import tempfile
 
         try:
@@ -84,14 +82,14 @@ class ReadableCopy:
 
 
 class FileWatch:
-    """Tells by the files of `state.db` whether another process may have written. Most checks only compare times and sizes."""
+    """Detects from the files of `state.db` whether another process may have written, mostly by times and sizes."""
 
     def __init__(self, state: Path) -> None:
         self._state = state
         self._stamp: tuple[int, ...] = ()
 
     async def wait(self, timeout_s: float) -> None:
-        """Waits for the whole time: files don't tell when they change."""
+        """Waits for the whole time, because files give no notification."""
         import asyncio  # a command that only reads the log never needs it
 
         await asyncio.sleep(timeout_s)
@@ -104,15 +102,15 @@ class FileWatch:
         return changed
 
     def forget(self) -> None:
-        """Makes the next look find a change: what changed was not read."""
+        """Makes the next check report a change, because the change was not read."""
         self._stamp = ()
 
     def close(self) -> None:
-        """Does nothing: there is nothing to end."""
+        """Does nothing: there is nothing to close."""
 
 
 def _stamp(state: Path) -> tuple[tuple[int, ...], float]:
-    """Times and sizes of the database's files, and the newest of the times."""
+    """Returns the times and sizes of the database's files, and the newest of the times."""
     stamp: list[int] = []
     newest = 0.0
     for path in (state, state.with_name(state.name + "-wal")):
@@ -186,18 +184,18 @@ class SqliteStore(Store):
         is_as_opened = self._is_as_opened()
         self._database.close()
         if isinstance(self._held, DatabaseLock) and is_as_opened:
-            self._held.note_sound()  # only we have written to it, on closing
+            self._held.note_sound()  # only this process has written to it, on closing
         if self._held is not None:
             self._held.close()
 
     def _is_as_opened(self) -> bool:
-        """Whether the file is the one that opening found to be sound: nothing was moved into it."""
+        """Returns whether the file is still the one found sound on opening: nothing was moved into it."""
         path = self._database.path
         return noted_sound(path) and not suspicion(path).exists()
 
 
 def exists(path: Path) -> bool:
-    """Returns whether there is a database, or what is left of one. Creates nothing."""
+    """Returns whether there is a database, or remains of one. Creates nothing."""
     return any(part.exists() for part in companions(path)[:2]) or bool(unfinished(path))
 
 
@@ -340,7 +338,7 @@ class _Opening:
             return None
 
     def _repaired(self) -> Recovery | None:
-        """Makes a missing, old or damaged file usable. The lock is owned."""
+        """Makes a missing, old or damaged file usable. The caller owns the lock."""
         if unfinished(self._path):
             self._lock.forget_last_row()
             finish(self._path)
@@ -355,7 +353,7 @@ class _Opening:
                 )
             elif (
                 found.state is DatabaseState.CURRENT
-            ):  # finds the damage, unless somebody has repaired it meanwhile
+            ):  # finds the damage, unless another process has repaired it meanwhile
                 self._database().close()
         except StoreDamaged as damaged:
             found = DatabaseFinding(

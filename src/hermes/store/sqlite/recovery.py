@@ -34,7 +34,7 @@ _DAMAGED, _REBUILT = ".damaged-", ".rebuilt-"
 
 _SCRATCH = f"CREATE TEMP TABLE salvaged ({COLUMNS}, UNIQUE (session, epoch, seq) ON CONFLICT IGNORE)"
 _COLLECT = f"INSERT INTO temp.salvaged VALUES ({', '.join('?' for _ in Row._fields)})"  # noqa: S608 - our own names
-# A row's id gives its position among all sessions; within one, its seq does, also if an id went bad.
+# A row's id gives its position among all sessions; its seq gives its position within one, even if the id is damaged.
 _IN_ORDER = f"""
 SELECT {COLUMNS} FROM temp.salvaged
 JOIN (SELECT session AS newest, max(epoch) AS its_epoch FROM temp.salvaged GROUP BY session)
@@ -98,7 +98,7 @@ def _rows(number: int) -> str:
 
 
 class Incomplete(msgspec.Struct, frozen=True):
-    """Why a read-only database does not hold every row, for a person to read."""
+    """Why a read-only database lacks some rows, for a person to read."""
 
     reason: str
 
@@ -175,7 +175,7 @@ def finish(path: Path) -> bool:
 
 
 def _counterpart(path: Path, old: str, new: str) -> Path:
-    """Converts the damaged file's name to the rebuilt one's and back, so that a crash loses neither."""
+    """Converts the damaged file's name to the rebuilt one's and back, so that a crash loses neither file."""
     return path.with_name(new.join(path.name.rsplit(old, 1)))
 
 
@@ -230,7 +230,7 @@ def _stand_in(connection: apsw.Connection, first: Row, epoch: int) -> None:
 def _note_recovery(
     connection: apsw.Connection, session: str, kept: _Kept, aside: Path
 ) -> None:
-    """Writes down what was kept, at the time of the session's last row: it was not used since."""
+    """Records what was kept, at the time of the session's last row, because it has not been used since."""
     note = SessionRecovered(kept=kept.rows, lost=kept.lost, file=str(aside))
     entry = draft_of(note)
     row = Row(

@@ -1,8 +1,7 @@
-"""Removes given values from a copy of the database that will be shared. Rows keep their order and
-valid checksums.
+"""Removes given values from a copy of the database that will be shared. Rows keep their order and valid checksums.
 
-A value may also be one of Hermes' own words, such as the name of a field or a state: those stay, so
-that every row can be read.
+A value may coincide with one of Hermes' own words, such as the name of a field or a state. Those stay, so that every
+row can be read.
 """
 
 import re
@@ -67,7 +66,7 @@ def _may_be_ours(value: str) -> bool:
 
 
 def _without(row: Row, value: str) -> Row:
-    """Returns the row without the value, except where only one of Hermes' own words can be."""
+    """Returns the row without the value, except in places that can only hold one of Hermes' own words."""
     new = row._replace(data=row.data.replace(value, HIDDEN))
     if not _may_be_ours(value) and (new.event is not None or row.event is None):
         return new

@@ -1,8 +1,8 @@
 """Reads rows of `events` straight from the pages of a damaged database, without SQLite's help.
 
-Every page of the file, as overlaid by the committed part of its write-ahead log, is looked at for itself; a cell that
-decodes into a row with the right checksum is a row. So a lost root page, a cut file or a broken header costs only
-what stood on the bad pages, and nothing is invented. Format: https://www.sqlite.org/fileformat2.html
+Every page of the file, as overlaid by the committed part of its write-ahead log, is examined on its own; a cell that
+decodes into a row with the right checksum is a row. So a lost root page, a truncated file or a broken header costs only
+the contents of the bad pages, and nothing is invented. Format: https://www.sqlite.org/fileformat2.html
 """
 
 import struct
@@ -22,22 +22,22 @@ from hermes.store.sqlite.write_ahead_log import (
     release_memory,
 )
 
-PAGE_BYTES = 4096  # of every file we make
+PAGE_BYTES = 4096  # of every file that Hermes creates
 
 _TABLE_LEAF = 0x0D
 _PAGE_SIZES = frozenset(1 << n for n in range(9, 17))
 _COLUMNS = (
     10,
     11,
-)  # of `events`, the row's id included: before and since it has frames
+)  # columns of `events`, including the row's id: before frames existed, and since
 _FRAME_COLUMNS = 2
-_MAX_RECORD_BYTES = 2 * MAX_EVENT_BYTES  # of a record; more means a broken length
+_MAX_RECORD_BYTES = 2 * MAX_EVENT_BYTES  # of a record; more means a corrupt length
 
 _Value = int | float | str | bytes | None
 
 
 def salvage(path: Path) -> Iterator[Row]:
-    """Yields every readable row of the log, in no particular order; the same one may come twice."""
+    """Yields every readable row of the log, in no particular order; the same row may occur twice."""
     main, wal = content(path), content(path.with_name(path.name + "-wal"))
     stated = (page_size(wal), int.from_bytes(main[16:18], "big"))
     for size in dict.fromkeys((PAGE_BYTES, *stated)):
@@ -63,7 +63,7 @@ class _Frame(NamedTuple):
 
 
 def _rows_with(main: Content, wal: Content, size: int) -> Iterator[Row]:
-    """Yields every row with a correct checksum. Rows with a frame come last: it may be anywhere."""
+    """Yields every row with a correct checksum. Rows with a frame come last, because the frame may be anywhere."""
     images = overlay(wal, size)
     texts: dict[int, str] = {}
     framed: list[_Carved] = []

@@ -4,7 +4,7 @@
 be rebuilt.
 """
 
-APPLICATION_ID = 0x48524D53  # "HRMS": tells our file from another program's
+APPLICATION_ID = 0x48524D53  # "HRMS": distinguishes our file from another program's
 
 EVENTS = """
 CREATE TABLE events (
@@ -23,12 +23,12 @@ CREATE UNIQUE INDEX events_by_session ON events (session, seq);
 """
 
 LAST_ROW = "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
-"""The largest `id` ever assigned, also to a row deleted since."""
+"""The largest `id` ever assigned, even to a row deleted since."""
 
 SEARCH_OPTIONS = (
     "words, names, content='', contentless_delete=1, tokenize='ascii', prefix='2'"
 )
-"""The full-text index. It gets words that are already split, see tokenizer.py."""
+"""The full-text index. Its text is already split into words, see tokenizer.py."""
 
 PROJECTIONS = f"""
 CREATE TABLE sessions (
@@ -348,7 +348,7 @@ KEPT: tuple[str, ...] = (
     "card_notices",
     "session_marks",
 )
-"""Tables that are not projections: a rebuilt database takes over what can be read of them."""
+"""Tables that are not projections: a rebuilt database gets their readable rows."""
 
 MIGRATIONS: tuple[str, ...] = (
     EVENTS + PROJECTIONS,

@@ -18,7 +18,7 @@ from hermes.store.sqlite.schema import SEARCH_OPTIONS
 from hermes.store.tokenizer import FOLDED, required_part, split
 
 UNINDEXED_TIMEOUT_S = 10.0
-_MESSAGES_PER_CHUNK = 200  # between two checks whether enough was found
+_MESSAGES_PER_CHUNK = 200  # between two checks whether enough were found
 _STEPS_BETWEEN_LOOKS = 1_000  # steps of SQLite between two checks of the clock
 _CANDIDATES = f"""
 SELECT {STORED} FROM events
@@ -51,7 +51,7 @@ def find_unindexed(
     }
     found: list[list[Row]] = [[] for _ in expressions]
     deadline = time.monotonic() + timeout_s
-    # A word without candidates gives no other chance to check the time.
+    # For a word without candidates, this is the only chance to check the time.
     connection.set_progress_handler(
         lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS
     )

@@ -1,8 +1,8 @@
-"""The write-ahead log as a file: which page images it holds, and whether some of them went bad.
+"""The write-ahead log as a file: which page images it contains, and whether some of them are damaged.
 
-SQLite reads such a log up to the first frame whose checksum is wrong and takes that for its end. A frame's checksum
-continues that of the frame before, so what stands after a bad frame can still be told from rubbish.
-Format: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+SQLite reads such a log up to the first frame with a wrong checksum and treats that as its end. A frame's checksum
+continues that of the previous frame, so valid frames after a bad one can still be told from garbage. Format:
+https://www.sqlite.org/fileformat2.html#the_write_ahead_log
 """
 
 import mmap
@@ -15,22 +15,20 @@ from typing import NamedTuple, TypeAlias
 Content: TypeAlias = bytes | mmap.mmap
 _Sum: TypeAlias = tuple[int, int]
 
-MAX_PAGES_IN_MEMORY = (
-    1_024  # that are kept in memory while a file is read from end to end
-)
+MAX_PAGES_IN_MEMORY = 1_024  # pages kept in memory while a file is read from end to end
 _HEADER, _FRAME = 32, 24
 _MAGIC = 0x377F0682
 
 
 class WalOverlay(NamedTuple):
-    """Where in the log the newest image of a page stands: as SQLite reads it, and with what follows a bad frame."""
+    """The offset of each page's newest image in the log: as SQLite reads it, and including what follows a bad frame."""
 
     regular: dict[int, int]
     whole: dict[int, int]
 
 
 def content(path: Path) -> Content:
-    """A file's bytes, without reading them all into memory; empty when there is none."""
+    """Returns a file's bytes without reading them all into memory; empty if there is no file."""
     if not path.is_file() or not path.stat().st_size:
         return b""
     with path.open("rb") as file:
@@ -38,18 +36,18 @@ def content(path: Path) -> Content:
 
 
 def release_memory(mapped: Content) -> None:
-    """Frees the memory that reading a mapped file has filled; pages read again are loaded again."""
+    """Frees the memory that reading a mapped file has filled; pages are loaded again when needed."""
     if isinstance(mapped, mmap.mmap):
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def page_size(wal: Content) -> int:
-    """What the log's header says."""
+    """Returns the page size from the log's header."""
     return int.from_bytes(wal[8:12], "big")
 
 
 def commits_after(wal: Content, frames: int, size: int) -> int:
-    """How many transactions of this log's present round stand after the frames that SQLite accepts."""
+    """Returns how many transactions of the log's current round follow the frames that SQLite accepts."""
     salts = _salts(wal)
     starts = range(
         _HEADER + frames * (_FRAME + size), len(wal) - _FRAME - size + 1, _FRAME + size
@@ -61,7 +59,7 @@ def commits_after(wal: Content, frames: int, size: int) -> int:
 
 
 def overlay(wal: Content, size: int) -> WalOverlay:
-    """Finds the page images of every whole transaction."""
+    """Finds the page images of every complete transaction."""
     regular: dict[int, int] = {}
     whole: dict[int, int] = {}
     waiting: dict[int, int] = {}
@@ -80,7 +78,7 @@ def overlay(wal: Content, size: int) -> WalOverlay:
 
 
 def _frames(wal: Content, size: int) -> Iterator[tuple[int, bool]]:
-    """Where each frame begins, and whether it is one of this round with the right checksum."""
+    """Yields where each frame begins, and whether it belongs to this round and has the right checksum."""
     if len(wal) < _HEADER:
         return
     order, salts = _order(wal), _salts(wal)
@@ -98,7 +96,7 @@ def _frames(wal: Content, size: int) -> Iterator[tuple[int, bool]]:
 
 
 def _salts(wal: Content) -> bytes:
-    """The numbers that tell this round's frames from those of earlier rounds."""
+    """Returns the numbers that distinguish this round's frames from those of earlier rounds."""
     sound = (
         _stored(wal, _HEADER) == _sum(_order(wal), wal[:24], (0, 0))
         if len(wal) >= _HEADER

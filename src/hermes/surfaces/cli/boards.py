@@ -22,6 +22,7 @@ from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.boards import BoardHistoryEntry
 from hermes.settings.load import load_secrets
 from hermes.store.leases import shown
+from hermes.store.role_leases import HeldRole
 from hermes.surfaces.cli.answer import DONE
 from hermes.surfaces.cli.logs import start as start_log
 from hermes.surfaces.terminal.text import one_line
@@ -46,6 +47,12 @@ def _stop_event() -> asyncio.Event:
     return stop
 
 
+def _holders(app: App) -> list[HeldRole]:
+    """Who runs the cards of this machine."""
+    role = role_here(app)
+    return [one for one in app.store.roles.held(role) if one.name == role]
+
+
 @command("kanban run")
 async def run_cards(context: CommandContext) -> int:
     """Run ready cards until you press Ctrl-C."""
@@ -53,7 +60,7 @@ async def run_cards(context: CommandContext) -> int:
     app, stop = context.app, _stop_event()
     boards_of(context).ensure_default()
     app.bus.subscribe("kanban.**", _print_event)
-    held = app.store.roles.held(role_here(app))
+    held = _holders(app)
     if held:
         owner = shown(held[0].owner)
         print(
@@ -88,7 +95,7 @@ async def dispatch_once(context: CommandContext) -> Result:
     try:
         await dispatcher.step()
         if not dispatcher.is_active:
-            held = app.store.roles.held(role_here(app))
+            held = _holders(app)
             owner = shown(held[0].owner) if held else t("Another process")
             raise Refused(
                 t(

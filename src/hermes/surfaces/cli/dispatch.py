@@ -92,9 +92,7 @@ def _chosen_language() -> "Sentences | None":
 
     try:
         return sentences_for(settings_of_this_run().display.language, find_home())
-    except (
-        HermesError
-    ):  # a home or profile that can't be used: the command itself reports that
+    except Exception:  # noqa: BLE001 - a home, settings or a part that can't be used: the command itself reports that
         return None
 
 

@@ -1,4 +1,4 @@
-"""Running tasks against a model: a plain loop of request, call, result, in a folder that is gone afterwards."""
+"""Runs tasks against a model: a plain loop of request, call and result, in a temporary folder."""
 
 import tempfile
 import time
@@ -26,7 +26,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 MODEL_FAILED = "the model failed"
-"""How the problem of a task begins that the model gave no answer to."""
+"""How the problem of a task begins if the model gave no answer."""
 
 _SYSTEM = "You are an assistant with tools that work in the current folder. Use them when needed, then answer shortly."
 
@@ -55,7 +55,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Score(msgspec.Struct, frozen=True):
-    """Passed of how many, in all and by kind."""
+    """The number of passed tasks and of all tasks, in total and by kind."""
 
     passed: int
     total: int
@@ -94,7 +94,7 @@ async def run_tasks(
 
 
 def score(results: Iterable[TaskResult]) -> Score:
-    """Counts what passed."""
+    """Counts the passed tasks."""
     by_kind: dict[Kind, tuple[int, int]] = {}
     for result in results:
         passed, total = by_kind.get(result.task.kind, (0, 0))
@@ -109,7 +109,7 @@ def score(results: Iterable[TaskResult]) -> Score:
 async def _turn(
     model: Model, tools: ToolRunner, task: Task, folder: Path, calls: list[Called]
 ) -> str:
-    """Asks until the model answers without calling, or has called too often. Choosing ends with the choice."""
+    """Asks until the model answers without a call, or has made too many calls. Choosing ends with the choice."""
     messages: list[Message] = [UserMessage(text=task.request)]
     enough = 2 if task.kind == "choose" else task.max_calls
     while len(calls) < enough:

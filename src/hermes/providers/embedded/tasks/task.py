@@ -1,4 +1,4 @@
-"""A task, what came of it, and the small checks that tasks are made of. A check returns what is wrong, or nothing."""
+"""A task, its outcome, and the small checks that tasks consist of. A check returns the problem, or nothing."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ class Called(msgspec.Struct, frozen=True):
 
 
 class TaskOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left after a task: the folder, the calls, the last words."""
+    """The outcome of a task: the folder, the calls, and the final answer."""
 
     folder: Path
     calls: tuple[Called, ...]
     answer: str
 
     def text(self, name: str) -> str:
-        """A file's text; empty when it does not exist."""
+        """Returns a file's text; empty if it does not exist."""
         path = self.folder / name
         return path.read_text(errors="replace") if path.is_file() else ""
 
@@ -34,7 +34,7 @@ Check: TypeAlias = Callable[[TaskOutcome], str]
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """A request in a folder with `files`, and how to see whether it was done."""
+    """A request in a folder with `files`, and the check that decides whether it passed."""
 
     id: str
     kind: Kind
@@ -45,14 +45,14 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def all_of(*checks: Check) -> Check:
-    """The first thing that is wrong."""
+    """Checks several conditions and reports the first that fails."""
     return lambda outcome: next(
         (problem for check in checks if (problem := check(outcome))), ""
     )
 
 
 def says(pattern: str) -> Check:
-    """The answer matches, whatever its case."""
+    """Checks that the answer matches, ignoring case."""
     return lambda outcome: (
         ""
         if re.search(pattern, outcome.answer, re.IGNORECASE | re.DOTALL)
@@ -61,7 +61,7 @@ def says(pattern: str) -> Check:
 
 
 def never_says(pattern: str) -> Check:
-    """The answer does not match."""
+    """Checks that the answer does not match."""
     return lambda outcome: (
         f"the answer has {pattern!r}"
         if re.search(pattern, outcome.answer, re.IGNORECASE)
@@ -70,21 +70,21 @@ def never_says(pattern: str) -> Check:
 
 
 def holds(name: str, text: str) -> Check:
-    """The file exists and holds the text."""
+    """Checks that the file exists and contains the text."""
     return lambda outcome: (
         "" if text in outcome.text(name) else f"{name} does not hold {text!r}"
     )
 
 
 def lacks(name: str, text: str) -> Check:
-    """The file does not hold the text."""
+    """Checks that the file does not contain the text."""
     return lambda outcome: (
         f"{name} still holds {text!r}" if text in outcome.text(name) else ""
     )
 
 
 def lines_are(name: str, *lines: str) -> Check:
-    """The file's lines that are not empty, exactly."""
+    """Checks that the file's non-empty lines are exactly these."""
 
     def check(outcome: TaskOutcome) -> str:
         found = tuple(
@@ -96,7 +96,7 @@ def lines_are(name: str, *lines: str) -> Check:
 
 
 def unchanged(files: Mapping[str, str]) -> Check:
-    """None of the files changed."""
+    """Checks that none of the files changed."""
     return lambda outcome: next(
         (
             f"{name} changed"
@@ -108,12 +108,12 @@ def unchanged(files: Mapping[str, str]) -> Check:
 
 
 def no_calls(outcome: TaskOutcome) -> str:
-    """Nothing was called: the request needs no tool."""
+    """Checks that no tool was called, because the request needs none."""
     return f"it called {outcome.calls[0].name}" if outcome.calls else ""
 
 
 def calls(name: str, within: int = 1, **arguments: str) -> Check:
-    """One of the first `within` calls is of that tool, with arguments that match the patterns."""
+    """Checks that one of the first `within` calls used that tool, with arguments that match the patterns."""
 
     def check(outcome: TaskOutcome) -> str:
         for called in outcome.calls[:within]:

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from hermes.app.machines import WaitingWork, waiting_jobs
 from hermes.app.schedules.form import JobForm
-from hermes.app.schedules.jobs import JobBook, JobState, ListedJob, listed
+from hermes.app.schedules.jobs import BY_PERSON, JobBook, JobState, ListedJob, listed
 from hermes.app.schedules.scheduler import SchedulerCheck
 from hermes.commands.command import Command
 from hermes.commands.jobs import (
@@ -282,7 +282,9 @@ def _row(one: ListedJob, waiting: WaitingWork | None) -> JobRow:
             "jitter": length(job.jitter) if job.jitter else "",
             "tools": ", ".join(job.toolsets),
             "waiting": waiting,
-            "paused": shown_reason(job.paused),
+            "paused": BY_PERSON
+            if job.paused == BY_PERSON
+            else shown_reason(job.paused),
         },
         JobRow,
     )

@@ -406,8 +406,8 @@ function distant(tokens, index, isNew) {
 }
 
 /**
- * Text being streamed. Blocks are drawn in groups, and one that is settled is not drawn again, so that the cost of a new
- * piece does not grow with the text.
+ * Text being streamed. Blocks are drawn in groups, and one that is settled is not drawn again, so that the cost of a
+ * new piece does not grow with the text.
  * @param {{ text: LongText }} props
  */
 function StreamingMarkdown({ text }) {

@@ -157,7 +157,8 @@ export function Live({ live, since }) {
       ]} open=${!isWriting} />`
     }
     ${live && isWriting ? html`<${Markdown} text=${live.text} open />` : null}
-    <p class=${`working ${isWriting ? "is-writing" : ""}`}><span class="dots" aria-hidden="true"><i /><i /><i /></span><span class="muted">
+    <p class=${`working ${isWriting ? "is-writing" : ""}`}>
+      <span class="dots" aria-hidden="true"><i /><i /><i /></span><span class="muted">
       ${
         live?.tool
           ? t("Preparing {tool}", { tool: live.tool })
