@@ -10,6 +10,7 @@ from hermes.store.postgres.row_watch import NotifyWatch
 async def test_a_notice_that_was_seen_already_wakes_nobody() -> None:
     notices = cast("Any", SimpleNamespace(is_reachable=True))
     watch = NotifyWatch(notices, "s")
+    watch.is_added = True
     await watch.wait(20)
     assert watch.changed()
     watch.notice()
