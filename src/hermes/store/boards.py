@@ -116,6 +116,10 @@ class BoardReader:
             key=lambda board: (board.created, board.slug),
         )
 
+    def _removed_boards(self) -> list[str]:
+        found = (_read_board(data) for (data,) in self._rows("SELECT data FROM boards"))
+        return [board.slug for board in found if board.removed]
+
     def board(self, slug: str) -> Board | None:
         """Returns the board of that name, even a removed one."""
         data = self._connection.execute(
@@ -173,8 +177,11 @@ class BoardReader:
     ) -> list[Card]:
         """Returns cards that can start, the most important first.
 
-        `without` names agents and boards that may not start any; `fits` decides by where a card works.
+        `without` names agents and boards that may not start any; `fits` decides by where a card works. Cards of a
+        removed board never start.
         """
+        agents, boards = without
+        without = (agents, (*boards, *self._removed_boards()))
         found = [
             *self._startable("status = 'ready'", "assignee", now, without, limit, fits),
             *self._startable(

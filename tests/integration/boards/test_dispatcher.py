@@ -27,6 +27,7 @@ from hermes.schema.messages import UserMessage
 from hermes.settings.boards import BoardSettings
 from hermes.store.boards import BoardStore
 from hermes.store.role_leases import RoleLeases
+from hermes.testing.model_server import Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 
@@ -185,6 +186,32 @@ async def test_a_reviewer_sends_a_card_back_and_then_accepts_it(
         assert b.now(card).status == "done"
         assert b"the name is wrong" in b.server.posts[4].body
         assert b"kanban_request_changes" not in b.server.posts[0].body
+
+
+async def test_a_reviewer_that_only_asks_for_reviews_ends_blocked(
+    tmp_path: Path,
+) -> None:
+    review = call("kanban_request_review", summary="please look", reviewer="reviewer")
+
+    def respond(request: Recorded) -> ScriptedResponse:
+        return BYE if b'"role":"tool"' in request.body.replace(b" ", b"") else review
+
+    async with board_bench(tmp_path, respond=respond) as b:
+        card = b.card(retries=2)
+        for _ in range(6):
+            await b.work()
+            b.clock.advance(600)
+        assert b.outcomes(card) == ["review", "unclosed", "unclosed"]
+        assert b.now(card).status == "blocked"
+
+
+async def test_cards_of_a_removed_board_do_not_start(tmp_path: Path) -> None:
+    async with board_bench(tmp_path, COMPLETE, BYE) as b:
+        card = b.card()
+        b.boards.remove_board(card.board)
+        await b.work()
+        assert b.now(card).status == "ready"
+        assert not b.server.posts
 
 
 async def test_limits_are_read_at_every_tick_and_waiting_cards_say_why(

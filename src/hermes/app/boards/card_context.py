@@ -25,10 +25,17 @@ themselves, not only at the summary. Then close the card with exactly one of the
 kanban_request_changes (say exactly what must change), kanban_block (you can't judge it).
 
 {context}"""
-NUDGE = (
-    "Your card is still open. If the work is finished, close it now with kanban_complete or kanban_request_review; if you "
+_STILL_OPEN = (
+    "Your card is still open. If the {work} is finished, close it now with kanban_complete or {other}; if you "
     "can't go on, close it with kanban_block and say what is missing; otherwise go on working."
 )
+
+
+def reminder(run: CardRun) -> str:
+    """Returns the message for a worker that stopped without closing its card."""
+    if run.phase == "review":
+        return _STILL_OPEN.format(work="review", other="kanban_request_changes")
+    return _STILL_OPEN.format(work="work", other="kanban_request_review")
 
 
 def task_message(app: App, boards: Boards, card: Card, run: CardRun) -> str:

@@ -9,7 +9,7 @@ from hermes.app.agent import Agent
 from hermes.app.agent_pool import AgentPool, SessionLimits
 from hermes.app.app import App
 from hermes.app.boards.board_service import Boards
-from hermes.app.boards.card_context import NUDGE, task_message
+from hermes.app.boards.card_context import reminder, task_message
 from hermes.app.boards.card_rules import RunEnding
 from hermes.app.boards.claims import ClaimedCard
 from hermes.app.boards.workspaces import CardWorkspace, prepare_workspace
@@ -134,7 +134,7 @@ class CardWorker:
             ending = await self._ending(ended, in_time=in_time, limit_s=limit_s)
             if ending is not None:
                 return ending
-            text = NUDGE
+            text = reminder(self._run)
         reason = t.logged(
             "it stopped working without closing its card, although it was reminded {count} time",
             "it stopped working without closing its card, although it was reminded {count} times",

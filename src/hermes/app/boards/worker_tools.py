@@ -73,20 +73,20 @@ class CardTools(CardToolset):
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """All tools of this set; only a reviewer can request changes."""
-        found: tuple[Tool, ...] = (
+        """All tools of this set. A reviewer requests changes, and no further review: that would have no end."""
+        is_review = self._run.phase == "review"
+        return (
             self.kanban_show,
             self.kanban_list,
             self.kanban_complete,
             self.kanban_block,
-            self.kanban_request_review,
+            self.kanban_request_changes if is_review else self.kanban_request_review,
             self.kanban_comment,
             self.kanban_heartbeat,
             self.kanban_create,
             self.kanban_link,
             self.kanban_unblock,
         )
-        return (*found, self.kanban_request_changes) if self._run.phase == "review" else found  # fmt: skip
 
     @tool("kanban_show", effect="read")
     async def kanban_show(
