@@ -4,6 +4,7 @@ A word that is a command is that command; anything else is a question. Exit code
 3 refused or not approved, 130 interrupted, 141 the reader of our output went away.
 """
 
+import contextlib
 import errno
 import io
 import os
@@ -30,7 +31,7 @@ from hermes.errors import (
     os_reason,
     translated,
 )
-from hermes.text.translation import translator, use_language
+from hermes.text.translation import current_language, translator, use_language
 
 if TYPE_CHECKING:
     import argparse
@@ -92,7 +93,9 @@ def _chosen_language() -> "Sentences | None":
 
     try:
         return sentences_for(settings_of_this_run().display.language, find_home())
-    except Exception:  # noqa: BLE001 - a home, settings or a part that can't be used: the command itself reports that
+    except (
+        HermesError
+    ):  # a home or settings that can't be used: the command itself reports that
         return None
 
 
@@ -313,6 +316,10 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
         import traceback
 
         traceback.print_exception(error)
+    with contextlib.suppress(
+        Exception
+    ):  # what broke may break the choice of a language
+        current_language()
     what = str(error).partition("\n")[0]
     say(
         t(
