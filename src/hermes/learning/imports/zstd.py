@@ -27,6 +27,7 @@ def decompressed(frames: Sequence[tuple[bytes, int]]) -> list[bytes] | None:
 
 def _with_python(joined: bytes) -> bytes | None:
     try:
+        # pyrefly: ignore[missing-import]
         from compression import zstd
     except ImportError:
         return None
