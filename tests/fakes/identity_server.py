@@ -59,6 +59,8 @@ class FakeIdentityServer:
         self.before_refresh: Callable[[], None] | None = None
         self.api_refusal: tuple[int, str, str] | None = None
         self.api_headers: dict[str, str] = {}
+        self.is_cut = False
+        """Whether replies of the model end in the middle."""
         self.copilot_api = ""
         self.asked: list[str] = []
         self.bodies: list[dict[str, Any]] = []
@@ -233,7 +235,8 @@ class FakeIdentityServer:
         model = json.loads(body)["model"]
         events = render(_FORMATS[path], ScriptedResponse(text="Hello."), model, 1)
         kind = {"content-type": "text/event-stream"}
-        return 200, b"".join(events), kind | self.api_headers
+        sent = events[: len(events) // 2] if self.is_cut else events
+        return 200, b"".join(sent), kind | self.api_headers
 
 
 def _fields(headers: dict[str, str], body: bytes) -> dict[str, Any]:
