@@ -8,8 +8,7 @@ import binascii
 import codecs
 import re
 import unicodedata
-from collections.abc import Iterator
-from urllib.parse import unquote
+from collections.abc import Callable, Iterator
 
 _TAG = "[\U000e0000-\U000e007f]"
 _LETTER_TAG = "[\U000e0020-\U000e007f]"
@@ -43,7 +42,8 @@ _MARKUP = r"[<*~`\-](?:(?<=<)(?:!--[^<>]{0,200}-->|/?[a-z]{1,10}>)|(?<=-)\r?\n[ 
 _MAX_DECODE_DEPTH = 3  # encodings inside encodings
 _ESCAPED_BYTES = r"(?:[\\%](?:(?<=\\)[xX]|(?<=%))[0-9a-fA-F]{2}){6,}"
 _HEX = r"[0-9a-fA-F](?<!\w[0-9a-fA-F])[0-9a-fA-F] ?(?:[0-9a-fA-F]{2} ?){11,}\b"
-_ESCAPED = r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})"
+_ESCAPED = r"(\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2})"
+_PERCENT = r"((?:%[0-9a-fA-F]{2})++)"
 _LETTER_OR_SPACE = bytes(
     ord(
         "a"
@@ -139,11 +139,8 @@ def _candidates(text: str, depth: int = 0) -> Iterator[str]:
     if "&" in shown or "%" in shown or "\\" in shown:
         import html  # its table of names is large and rarely needed
 
-        yield re.sub(
-            _ESCAPED,
-            lambda found: chr(int(found[1] or found[2], 16)),
-            unquote(html.unescape(shown)),
-        )
+        plain = _each_once(_PERCENT, html.unescape(shown), _unquoted)
+        yield _each_once(_ESCAPED, plain, _unescaped)
     if _may_be_spaced(shown) and re.search(_RUN, shown):
         yield re.sub(_RUN, lambda run: _joined(run[0]), shown)
     if depth < _MAX_DECODE_DEPTH and (inner := "\n".join(_decoded(shown))):
@@ -153,6 +150,21 @@ def _candidates(text: str, depth: int = 0) -> Iterator[str]:
         yield codecs.encode(stripped, "rot13")
     if any(word in stripped for word in _REVERSED):
         yield stripped[::-1]
+
+
+def _each_once(pattern: str, text: str, change: Callable[[str], str]) -> str:
+    """Replaces what the group of a pattern finds. What occurs many times is changed once."""
+    parts = re.split(pattern, text)
+    changed = {part: change(part) for part in {*parts[1::2]}}
+    return "".join(map(changed.get, parts, parts))
+
+
+def _unquoted(percents: str) -> str:
+    return bytes.fromhex(percents.replace("%", "")).decode("utf-8", "replace")
+
+
+def _unescaped(code: str) -> str:
+    return bytes.fromhex(code[2:].rjust(4, "0")).decode("utf-16-be", "surrogatepass")
 
 
 def _may_be_spaced(text: str) -> bool:

@@ -148,6 +148,12 @@ class SearchedText:
         """Returns the first match, as `re.Pattern.search` does."""
         if one.prefixes is None:
             return one.pattern.search(self.text)
+        places = self._candidates(one.prefixes, one.at_start, one.at_word)
+        for position in places[:_FEW_PLACES]:
+            if found := one.pattern.match(self.text, position):
+                return found
+        if len(places) <= _FEW_PLACES:
+            return None
         return next(self.finditer(one), None)
 
     def finditer(self, one: PrefixedPattern) -> "Iterator[re.Match[str]]":
