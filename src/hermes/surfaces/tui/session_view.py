@@ -315,8 +315,12 @@ class ChatView:
                 self._show_progress(event)
 
     def _show_progress(self, event: Mapping[str, Any]) -> None:
-        """Shows checks, goals and work in the background."""
+        """Shows checks, goals, work in the background, and the todo list after an undo."""
         match event["type"]:
+            case "session.undone":
+                self._plan.undo(event["since"])
+            case "session.redone":
+                self._plan.redo()
             case "agent.turn.checked":
                 self._checked(event)
             case kind if kind.startswith(GOAL):
@@ -463,7 +467,7 @@ class ChatView:
         columns, self._step_began = self._screen.columns - 1, event["ts"]
         rows = list(self._cards.finish(event, columns))
         if event["name"] == "todo" and event.get("ok", True):
-            self._plan.update(event.get("text", ""))
+            self._plan.update(event.get("text", ""), event.get("seq", 0))
             if self._screen.animates:
                 return
             rows = list(self._plan.rows(columns))

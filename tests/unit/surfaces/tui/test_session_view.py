@@ -374,6 +374,19 @@ def test_a_plan_takes_one_row_once_a_turn_has_left_it_alone() -> None:
     assert again.now == whole
 
 
+def test_a_plan_goes_with_the_turn_that_made_it() -> None:
+    first, second = (
+        event("tool.finished", call_id="c", name="todo", text=f"[>] {text}", seq=seq)
+        for text, seq in (("one", 3), ("two", 7))
+    )
+    undone = {**event("undone", since=6), "type": "session.undone"}
+    redone = {**event("redone", undone=9), "type": "session.redone"}
+    turns = (STARTED, first, ENDED, STARTED, second, ENDED, undone)
+    assert viewed(*turns).now == ["Plan 0 of 1 done", "  › one"]
+    assert viewed(*turns, redone).now == ["Plan 0 of 1 done", "  › two"]
+    assert viewed(STARTED, second, ENDED, undone).now == []
+
+
 async def test_the_answer_to_a_question_is_shown() -> None:
     asked = event("question.asked", call_id="q", text="Which?", options=["red"])
     screen = viewed(
