@@ -329,7 +329,7 @@ class ChatView:
                 event.get("kind") == "delegate" and not self.busy
             ):  # a turn that waits for its child gets the result itself
                 self._finish_reply()
-                self.say(child_notice(event))
+                self.show_note(child_notice(event))
                 self.say(
                     t("All of it: /agents open {child}", child=event["child"][-6:])
                 )
@@ -472,6 +472,7 @@ class ChatView:
                 return
             rows = list(self._plan.rows(columns))
         if self.quiet and event.get("ok", True):
+            self._below_call = self._below_call or self._below_text
             return
         for row in rows:
             self._row(row)
@@ -632,9 +633,9 @@ class ChatView:
         self._began = 0.0
         used = t("{count:,} token", "{count:,} tokens", count=tokens)
         parts = [passed, used, money(usage.get("cost_usd") or 0.0)]
-        bullet = f" {self._screen.marks.bullet} "
+        between = self._screen.marks.separator
         self._screen.line(
-            self._screen.style.dim(bullet.join(part for part in parts if part))
+            self._screen.style.dim(between.join(part for part in parts if part))
         )
         if self.held and self._waiting:
             number = len(self._waiting)
