@@ -43,6 +43,7 @@ class Marks(msgspec.Struct, frozen=True):
     runs: str = "…"
     prompt: str = "› "
     bullet: str = "·"
+    item: str = "·"
     bar: str = "│"
     spinner: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -53,7 +54,14 @@ class Marks(msgspec.Struct, frozen=True):
 
 
 ASCII_MARKS = Marks(
-    done="+", failed="x", runs="...", prompt="> ", bullet="-", bar="|", spinner="|/-\\"
+    done="+",
+    failed="x",
+    runs="...",
+    prompt="> ",
+    bullet="-",
+    item="-",
+    bar="|",
+    spinner="|/-\\",
 )
 
 LINEAR_MARKS = Marks(
@@ -62,6 +70,7 @@ LINEAR_MARKS = Marks(
     runs="...",
     prompt="> ",
     bullet=",",
+    item="-",
     bar=" ",
     spinner=" ",
 )

@@ -95,4 +95,4 @@ class PlanView:
             case ">":
                 return ((f"  {self._marks.prompt.strip()} ", BOLD), (text, BOLD))
             case _:
-                return ((f"  {self._marks.bullet} ", DIM), (text, ""))
+                return ((f"  {self._marks.item} ", DIM), (text, ""))

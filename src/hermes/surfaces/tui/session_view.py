@@ -512,8 +512,8 @@ class ChatView:
         self.details.add(t("Thought for {took}", took=took), self._thinking.text)
         self._thinking = ReplyThoughts()
         if not self.quiet:
-            bullet = self._screen.marks.bullet
-            self._row(((f"{bullet} Thought for {took}{self._hint}", DIM),))
+            item = self._screen.marks.item
+            self._row(((f"{item} Thought for {took}{self._hint}", DIM),))
             self._below_call = True
 
     def _finish_reply(self) -> None:
