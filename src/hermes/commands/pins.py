@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from hermes.app.attachments import typed_part
 from hermes.app.session_journal import read_history
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
@@ -118,5 +119,6 @@ def _chosen(history: ConversationHistory, which: str) -> MessagePinned:
 
 
 def _short(text: str) -> str:
-    words = " ".join(text.split())
+    """The start of a message as the person typed it."""
+    words = " ".join((typed_part(text) or text).split())
     return words if len(words) <= _MAX_SHOWN_CHARS else f"{words[:_MAX_SHOWN_CHARS]}…"

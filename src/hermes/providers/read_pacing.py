@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 _WINDOW_S = 0.25  # short replies, and the start of long ones, are read as they come
-_FAST_READS = 20  # in this time; a screen needs fewer
+_FAST_READS_PER_S = 80  # a screen needs fewer
 _PAUSE_S = 0.016  # until a screen shows its next picture
 _STALL_S = 0.05  # a stream that pauses for longer counts as new
 _MAX_BYTES = 16 * 1024  # a larger piece is no stream of tokens
@@ -51,8 +51,9 @@ class ReadPacing:
             self.restart()
         self._open_since = now
         self._reads += 1
-        if now - self._window_began >= _WINDOW_S:
-            self._is_fast = self._is_fast or self._reads >= _FAST_READS
+        passed = now - self._window_began
+        if passed >= _WINDOW_S:
+            self._is_fast = self._is_fast or self._reads >= _FAST_READS_PER_S * passed
             self._window_began, self._reads = now, 0
         if self._is_fast:
             self._transport.pause_reading()

@@ -64,6 +64,14 @@ def test_a_stream_as_fast_as_a_screen_is_read_as_it_comes() -> None:
     assert wire.pauses == 0
 
 
+def test_a_window_that_ended_late_makes_no_stream_fast() -> None:
+    wire, pacing = begun()
+    reads(wire, pacing, 19, 0.013, 250)
+    reads(wire, pacing, 1, 0.045, 250)
+    reads(wire, pacing, 20, 0.015, 250)
+    assert wire.pauses == 0
+
+
 def test_a_large_body_is_read_as_it_comes() -> None:
     wire, pacing = begun()
     reads(wire, pacing, 400, 0.001, 65_536)

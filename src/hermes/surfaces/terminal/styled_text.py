@@ -34,6 +34,53 @@ def painted(row: Iterable[Run], style: Style) -> str:
 def flow(runs: Sequence[Run], columns: int) -> Iterator[Row]:
     """Wraps runs into rows of at most `columns` cells, between words; longer words are split anywhere."""
     room = max(columns, 1)
+    breaks = _simple_breaks(plain(runs), room)
+    if breaks is None:
+        yield from _flow_words(runs, room)
+    else:
+        yield from _sliced(runs, breaks)
+
+
+def _simple_breaks(text: str, room: int) -> list[tuple[int, int]] | None:
+    """Returns where each row starts and ends in a text, or None unless all of it is words of ASCII that fit a row.
+
+    A row in which nothing else occurs is found in one step, and a reply that streams in is mostly such rows.
+    """
+    if not text.isascii() or "  " in text or text.startswith(" "):
+        return None
+    end = len(text) - text.endswith(" ")
+    breaks: list[tuple[int, int]] = []
+    start = 0
+    while end - start > room:
+        space = text.rfind(" ", start, start + room + 1)
+        if space < 0:
+            return None
+        breaks.append((start, space))
+        start = space + 1
+    return [*breaks, (start, end)]
+
+
+def _sliced(runs: Sequence[Run], breaks: Sequence[tuple[int, int]]) -> Iterator[Row]:
+    """Yields the runs between each two offsets."""
+    rest = iter([run for run in runs if run[0]])
+    text, look = next(rest, ("", ""))
+    offset = 0  # of `text`
+    for start, end in breaks:
+        row: list[Run] = []
+        while offset < end:
+            part = text[max(start - offset, 0) : end - offset]
+            row += [(part, look)] if part else []
+            if offset + len(text) > end:
+                break
+            offset += len(text)
+            text, look = next(rest, ("", ""))
+            if not text:
+                break
+        yield _joined(row)
+
+
+def _flow_words(runs: Sequence[Run], room: int) -> Iterator[Row]:
+    """Wraps runs word by word."""
     row: list[Run] = []
     used = 0
     pending = ""  # the space between two words, with its style

@@ -43,12 +43,25 @@ class Marks(msgspec.Struct, frozen=True):
     runs: str = "…"
     prompt: str = "› "
     bullet: str = "·"
+    item: str = "·"
     bar: str = "│"
     spinner: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
+    @property
+    def separator(self) -> str:
+        """What stands between two facts on a line."""
+        return ", " if self.bullet == "," else f" {self.bullet} "
+
 
 ASCII_MARKS = Marks(
-    done="+", failed="x", runs="...", prompt="> ", bullet="-", bar="|", spinner="|/-\\"
+    done="+",
+    failed="x",
+    runs="...",
+    prompt="> ",
+    bullet="-",
+    item="-",
+    bar="|",
+    spinner="|/-\\",
 )
 
 LINEAR_MARKS = Marks(
@@ -57,6 +70,7 @@ LINEAR_MARKS = Marks(
     runs="...",
     prompt="> ",
     bullet=",",
+    item="-",
     bar=" ",
     spinner=" ",
 )
@@ -129,7 +143,7 @@ def _laid_out(
     room, inner = max(columns - 3, 16), max(columns - 6, 8)
     ended = outcome(text) if is_command else ""
     reason = ended or one_line(text)
-    tail = f"{took} {marks.bullet} {reason}" if reason else took
+    tail = f"{took}{marks.separator}{reason}" if reason else took
     below: list[str] = []
     if ended:
         output = last_lines(printed(text), _FAILED_TAIL_LINES)

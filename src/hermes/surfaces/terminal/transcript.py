@@ -182,10 +182,10 @@ def _turn_remark(event: Event) -> str:
                 reason=reason,
                 because=_because(detail),
             )
-        case ApprovalRequested(summary=summary, reason=reason):
+        case ApprovalRequested(name=name, arguments=arguments, reason=reason):
             text = t(
                 "approval requested: {summary}{because}",
-                summary=one_line(summary),
+                summary=call_words(name, arguments).label,
                 because=_because(reason),
             )
         case ApprovalAnswered(answer=answer, by=by, reason=reason):

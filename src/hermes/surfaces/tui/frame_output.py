@@ -73,6 +73,7 @@ class RedrawThrottle:
         self._clock = clock
         self._cpu_clock = cpu_clock  # a busy machine does not count as slow drawing
         self._began = self._cpu_began = 0.0
+        self._last_cost = 0.0  # of the drawing before, in CPU time
         self._next = float("-inf")
 
     @property
@@ -89,5 +90,8 @@ class RedrawThrottle:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        pause = min(_MAX_PAUSE_S, (self._cpu_clock() - self._cpu_began) * _PAUSE_FACTOR)
+        cost = self._cpu_clock() - self._cpu_began
+        usual = min(cost, self._last_cost)  # one slow drawing may be due to anything
+        self._last_cost = cost
+        pause = min(_MAX_PAUSE_S, usual * _PAUSE_FACTOR)
         self._next = max(self._began + _MIN_INTERVAL_S, self._clock() + pause)

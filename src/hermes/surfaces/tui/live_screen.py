@@ -46,6 +46,7 @@ from hermes.surfaces.tui.completion import Skills
 from hermes.surfaces.tui.direct_drawing import replace_top_rows
 from hermes.surfaces.tui.frame_output import FrameOutput, RedrawThrottle, terminal_size
 from hermes.surfaces.tui.input_box import InputBox
+from hermes.surfaces.tui.lexer_loader import LexerLoader
 from hermes.surfaces.tui.menu_mouse import MenuMouse
 from hermes.surfaces.tui.menu_rows import choice_at, menu_rows
 from hermes.surfaces.tui.notifications import focus_keys
@@ -90,6 +91,7 @@ class LiveScreen:
         """Called when the window gets or loses the focus, if the terminal reports that."""
         self._entry = entry
         self._markdown: Markdown | None = None
+        self._lexers = LexerLoader(self._draw_held)
         self._unread: list[str] = []  # pieces of the reply that are not drawn yet
         self._tail: Sequence[Row] = ()
         self._pace = RedrawThrottle()
@@ -189,6 +191,15 @@ class LiveScreen:
         self._unread.append(text)
         if self._later is None:  # drawn together with other pieces of this moment
             self._later = asyncio.get_running_loop().call_soon(self._draw_text)
+
+    async def warm(self) -> None:
+        """Loads what the first reply needs, while the person types."""
+        await self._lexers.warm()
+
+    def _draw_held(self) -> None:
+        """Draws code that was left without colours until its lexer was loaded."""
+        if self._markdown is not None:
+            self.write("")
 
     def end_reply(self) -> None:
         rows = self._read_text(self.columns - 1)
@@ -348,7 +359,9 @@ class LiveScreen:
             from hermes.surfaces.terminal.markdown.render import Markdown
 
             self._markdown = Markdown(
-                colours=self.style.enabled, ascii_only=self.marks.bar == "|"
+                colours=self.style.enabled,
+                ascii_only=self.marks.bar == "|",
+                is_loaded=self._lexers.is_loaded,
             )
         return self._markdown.feed(text, columns)
 

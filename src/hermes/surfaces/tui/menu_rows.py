@@ -62,7 +62,7 @@ def _choice(
 
 
 def _hint(menu: QuestionMenu, marks: Marks) -> str:
-    bullet = f" {marks.bullet} "
+    bullet = marks.separator
     if menu.types:
         back = t("Esc goes back") if menu.has_choices else t("Esc stops")
         return bullet.join((t("Enter sends"), back))

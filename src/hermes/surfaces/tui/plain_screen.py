@@ -144,6 +144,7 @@ class PlainScreen:
         trace: TracebackType | None,
     ) -> None:
         asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+        self._leave_prompt()
         self._lines.__exit__(kind, error, trace)
 
     @property
@@ -202,14 +203,15 @@ class PlainScreen:
 
     async def read(self) -> TypedInput | None:
         line = await self._lines.read()
+        if line is None:
+            self._leave_prompt()
+            return None
         self._prompted, self._at_start = False, True
-        while line is not None and line.text.endswith("\\"):
+        while line.text.endswith("\\"):
             more = await self._lines.read()
             line = line._replace(
                 text=line.text[:-1] + "\n" + (more.text if more else "")
             )
-        if line is None:
-            return None
         return TypedInput(line.text, at=line.at)
 
     def leave(self) -> None:

@@ -1,6 +1,7 @@
 """The model's todo list: pinned above the input, and updated in place."""
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from hermes.surfaces.terminal.styled_text import BOLD, DIM, GREEN, Row
 from hermes.surfaces.terminal.text import clean, cut
@@ -11,6 +12,9 @@ t = translator(__name__)
 
 
 _MAX_PINNED_STEPS = 7
+_MAX_LISTS = 200  # that an undo can bring back
+
+_Steps: TypeAlias = list[tuple[str, str]]  # mark and text
 
 
 class PlanView:
@@ -18,7 +22,9 @@ class PlanView:
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks
-        self._steps: list[tuple[str, str]] = []  # mark and text
+        self._steps: _Steps = []
+        self._lists: list[tuple[int, _Steps]] = []  # earlier ones too, with their rows
+        self._undone: list[list[tuple[int, _Steps]]] = []  # by each undo
         self._is_current = False  # it changed in this turn
         self._is_folded = False
 
@@ -27,8 +33,8 @@ class PlanView:
         """Whether every step is done."""
         return all(mark == "x" for mark, _ in self._steps)
 
-    def update(self, text: str) -> None:
-        """Replaces the list by that of a result."""
+    def update(self, text: str, seq: int = 0) -> None:
+        """Replaces the list by that of a result, which is in this row of the log."""
         self._is_current, self._is_folded = True, False
         lines = clean(text).split("\n")
         self._steps = [
@@ -36,6 +42,24 @@ class PlanView:
             for line in lines
             if len(line) > 4 and line[0] == "[" and line[2:4] == "] "
         ]
+        self._lists = [*self._lists[1 - _MAX_LISTS :], (seq, self._steps)]
+
+    def undo(self, since: int) -> None:
+        """Goes back to the list before this row of the log."""
+        self._undone.append([one for one in self._lists if one[0] >= since])
+        self._lists = [one for one in self._lists if one[0] < since]
+        self._show_last()
+
+    def redo(self) -> None:
+        """Takes back the last undo."""
+        if self._undone:
+            self._lists += self._undone.pop()
+            self._show_last()
+
+    def _show_last(self) -> None:
+        self._steps = self._lists[-1][1] if self._lists else []
+        if self.is_done:
+            self._steps = []
 
     def end_turn(self) -> None:
         """Forgets a list that is done. Folds one that the turn left as it was: the talk is about something else."""
@@ -71,4 +95,4 @@ class PlanView:
             case ">":
                 return ((f"  {self._marks.prompt.strip()} ", BOLD), (text, BOLD))
             case _:
-                return ((f"  {self._marks.bullet} ", DIM), (text, ""))
+                return ((f"  {self._marks.item} ", DIM), (text, ""))

@@ -153,7 +153,7 @@ class ProposalReview:
         proposal, screen = self._proposals[self._at], self._screen
         room = screen.columns - 1
         number = f"{self._at + 1}/{len(self._proposals)}"
-        bullet = f" {screen.marks.bullet} "
+        bullet = screen.marks.separator
         facts = bullet.join(
             (
                 proposal.id,

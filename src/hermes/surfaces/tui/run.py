@@ -79,7 +79,7 @@ async def _converse(
             if live is not None and live.recover():
                 chat.view.say(t("Your last message is back in the input."))
             screen.show_prompt()
-            async with running(_warm(chat)):  # while the person types
+            async with running(_warm(chat, live)):  # while the person types
                 await chat.run()
             if notifier is not None:
                 await notifier.close()
@@ -99,9 +99,11 @@ def _notifier(app: App, chat: ChatConversation, live: "LiveScreen") -> "Notifier
     return notifier
 
 
-async def _warm(chat: ChatConversation) -> None:
+async def _warm(chat: ChatConversation, live: "LiveScreen | None") -> None:
     """Loads what can wait until the prompt is visible."""
     chat.refresh()
+    if live is not None:
+        await live.warm()
     sandbox = await asyncio.to_thread(_sandbox)
     chat.view.status.sandbox = sandbox.kind if sandbox.kind != "none" else "no sandbox"
     if sandbox.kind == "none":

@@ -315,8 +315,12 @@ class ChatView:
                 self._show_progress(event)
 
     def _show_progress(self, event: Mapping[str, Any]) -> None:
-        """Shows checks, goals and work in the background."""
+        """Shows checks, goals, work in the background, and the todo list after an undo."""
         match event["type"]:
+            case "session.undone":
+                self._plan.undo(event["since"])
+            case "session.redone":
+                self._plan.redo()
             case "agent.turn.checked":
                 self._checked(event)
             case kind if kind.startswith(GOAL):
@@ -325,7 +329,7 @@ class ChatView:
                 event.get("kind") == "delegate" and not self.busy
             ):  # a turn that waits for its child gets the result itself
                 self._finish_reply()
-                self.say(child_notice(event))
+                self.show_note(child_notice(event))
                 self.say(
                     t("All of it: /agents open {child}", child=event["child"][-6:])
                 )
@@ -463,11 +467,12 @@ class ChatView:
         columns, self._step_began = self._screen.columns - 1, event["ts"]
         rows = list(self._cards.finish(event, columns))
         if event["name"] == "todo" and event.get("ok", True):
-            self._plan.update(event.get("text", ""))
+            self._plan.update(event.get("text", ""), event.get("seq", 0))
             if self._screen.animates:
                 return
             rows = list(self._plan.rows(columns))
         if self.quiet and event.get("ok", True):
+            self._below_call = self._below_call or self._below_text
             return
         for row in rows:
             self._row(row)
@@ -507,8 +512,8 @@ class ChatView:
         self.details.add(t("Thought for {took}", took=took), self._thinking.text)
         self._thinking = ReplyThoughts()
         if not self.quiet:
-            bullet = self._screen.marks.bullet
-            self._row(((f"{bullet} Thought for {took}{self._hint}", DIM),))
+            item = self._screen.marks.item
+            self._row(((f"{item} Thought for {took}{self._hint}", DIM),))
             self._below_call = True
 
     def _finish_reply(self) -> None:
@@ -628,9 +633,9 @@ class ChatView:
         self._began = 0.0
         used = t("{count:,} token", "{count:,} tokens", count=tokens)
         parts = [passed, used, money(usage.get("cost_usd") or 0.0)]
-        bullet = f" {self._screen.marks.bullet} "
+        between = self._screen.marks.separator
         self._screen.line(
-            self._screen.style.dim(bullet.join(part for part in parts if part))
+            self._screen.style.dim(between.join(part for part in parts if part))
         )
         if self.held and self._waiting:
             number = len(self._waiting)

@@ -218,7 +218,7 @@ class ToolCards:
     ) -> Iterator[Row]:
         """Yields the first row of a failed call. A reason that would be cut there comes below, wrapped."""
         room = max(columns - 3, 16)
-        tail = f" {self._marks.bullet} ".join(filter(None, (took, reason)))
+        tail = self._marks.separator.join(filter(None, (took, reason)))
         below: list[str] = []
         if not is_short and width(label) + width(tail) + 1 > room:
             tail, below = took, reason_lines(reason, max(columns - 5, 8))

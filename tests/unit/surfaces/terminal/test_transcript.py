@@ -3,7 +3,12 @@
 from collections.abc import Iterable
 
 from hermes.schema.event_base import Event
-from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
+from hermes.schema.events import (
+    ApprovalRequested,
+    SessionCreated,
+    TurnEnded,
+    TurnStarted,
+)
 from hermes.schema.messages import (
     AssistantMessage,
     Image,
@@ -81,6 +86,17 @@ def test_arguments_that_are_not_json_are_said_to_be_unreadable() -> None:
     call = ToolCall(id="c", name="read_file", arguments='{"broken')
     said = text([AssistantMessage(tool_calls=(call,), finish="tool_calls")])
     assert "→ Read (unreadable arguments)" in said
+
+
+def test_an_approval_names_the_call_and_not_all_that_it_writes() -> None:
+    asked = ApprovalRequested(
+        call_id="c",
+        name="write_file",
+        arguments='{"path": "a.py", "content": "x = 1"}',
+        summary="write_file a.py new content: x = 1",
+        reason="it changes a file",
+    )
+    assert "-- approval requested: Write a.py: it changes a file" in text([asked])
 
 
 def test_of_attached_text_only_the_size_is_shown() -> None:

@@ -11,7 +11,7 @@ from hermes.core.answers import approval_hash
 from hermes.surfaces.terminal.question_menu import PersonAnswer, QuestionMenu
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.styled_text import Row, plain
-from hermes.surfaces.terminal.tool_line import Marks
+from hermes.surfaces.terminal.tool_line import LINEAR_MARKS, Marks
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.testing.fixtures import FakeClock
@@ -374,6 +374,19 @@ def test_a_plan_takes_one_row_once_a_turn_has_left_it_alone() -> None:
     assert again.now == whole
 
 
+def test_a_plan_goes_with_the_turn_that_made_it() -> None:
+    first, second = (
+        event("tool.finished", call_id="c", name="todo", text=f"[>] {text}", seq=seq)
+        for text, seq in (("one", 3), ("two", 7))
+    )
+    undone = {**event("undone", since=6), "type": "session.undone"}
+    redone = {**event("redone", undone=9), "type": "session.redone"}
+    turns = (STARTED, first, ENDED, STARTED, second, ENDED, undone)
+    assert viewed(*turns).now == ["Plan 0 of 1 done", "  › one"]
+    assert viewed(*turns, redone).now == ["Plan 0 of 1 done", "  › two"]
+    assert viewed(STARTED, second, ENDED, undone).now == []
+
+
 async def test_the_answer_to_a_question_is_shown() -> None:
     asked = event("question.asked", call_id="q", text="Which?", options=["red"])
     screen = viewed(
@@ -667,6 +680,20 @@ def test_quiet_leaves_out_what_succeeds() -> None:
     for one in (STARTED, *done, *failed):
         view.on_event(one)
     assert screen.text == "✗ Run make 500 ms · exit code 2\n"
+
+
+def test_quiet_keeps_what_was_said_before_and_after_a_call_apart() -> None:
+    screen = FakeScreen()
+    view = ChatView(screen, "s", quiet=True, clock=FakeClock(14.0))
+    said = event("message.assistant", text="Let me look.\n", tool_calls=[])
+    for one in (STARTED, said, *call(1, "read_file", '{"path": "a"}'), said):
+        view.on_event(one)
+    assert screen.text == "Let me look.\n\nLet me look.\n"
+
+
+def test_facts_on_a_line_are_read_as_a_list_by_a_screen_reader() -> None:
+    assert LINEAR_MARKS.separator == ", "
+    assert Marks().separator == " · "
 
 
 def test_a_note_is_set_apart_like_a_command() -> None:

@@ -2,7 +2,7 @@
 rest.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -37,12 +37,23 @@ class _Anchor(msgspec.Struct, frozen=True):
 
 
 class Markdown:
-    """One text being rendered."""
+    """One text being rendered.
 
-    def __init__(self, *, colours: bool, ascii_only: bool) -> None:
+    While `is_loaded` denies that the lexer of a language is there, a block in it stays unfinished and without colours.
+    """
+
+    def __init__(
+        self,
+        *,
+        colours: bool,
+        ascii_only: bool,
+        is_loaded: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         self._marked = not colours
         self._ascii = ascii_only
+        self._is_loaded = is_loaded
         self._blocks = Blocks()
+        self._held: list[Block] = []  # from a block on whose lexer is not loaded
         self._code = Highlighter("")
         self._drawn = False
         self._gap = False  # the next block needs a blank row before it
@@ -57,12 +68,9 @@ class Markdown:
 
     def feed(self, text: str, columns: int) -> list[Row]:
         """Adds text. Returns the rows that are final."""
-        rows = [
-            row
-            for block in self._blocks.feed(text)
-            for row in self._draw(block, columns)
-        ]
-        begun = self._blocks.open_block()
+        self._held += self._blocks.feed(text)
+        rows = [row for block in self._loaded() for row in self._draw(block, columns)]
+        begun = None if self._held else self._blocks.open_block()
         fixed = (
             self._new_final_rows(begun, columns)
             if begun and self._has_grown(begun, columns)
@@ -88,7 +96,8 @@ class Markdown:
             self._laid_out_chars,
             self._anchor,
         )
-        blocks = [block for block in self._blocks.rest() if block.kind != "close"]
+        rest = [block for block in self._blocks.rest() if block.kind != "close"]
+        blocks = (*self._held, *rest)
         rows = [
             row for block in blocks for row in self._draw_unfinished(block, columns)
         ]
@@ -105,14 +114,21 @@ class Markdown:
 
     def end(self, columns: int) -> list[Row]:
         """Ends the text. Returns all rows left."""
-        return [
-            row for block in self._blocks.end() for row in self._draw(block, columns)
-        ]
+        blocks = (*self._held, *self._blocks.end())
+        return [row for block in blocks for row in self._draw(block, columns)]
 
     def whole(self, text: str, columns: int) -> list[Row]:
         """Renders a text that is there as a whole, in the rows that it would have had piece by piece."""
         blocks = [*self._blocks.feed(text), *self._blocks.end()]
         return [row for block in blocks for row in self._draw(block, columns)]
+
+    def _loaded(self) -> Iterator[Block]:
+        """Takes the blocks that need not wait for a lexer."""
+        while self._held and self._can_draw(self._held[0]):
+            yield self._held.pop(0)
+
+    def _can_draw(self, block: Block) -> bool:
+        return block.kind != "open" or self._is_loaded(block.head.lower())
 
     def _draw_unfinished(self, block: Block, columns: int) -> Iterator[Row]:
         """Returns an unfinished line of code without colours; it is coloured once it is whole."""

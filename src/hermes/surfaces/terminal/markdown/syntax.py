@@ -1,10 +1,11 @@
-"""Highlights code line by line while it streams in. Pygments is loaded with the first block in a
-known language.
+"""Highlights code line by line while it streams in. Pygments and a lexer are loaded when a block needs them, which takes
+a moment: a chat calls `load` in a thread first.
 
 Most of its lexers are tables of states: the stack of states at the end of a line is kept, and the next line starts
 from it. Other lexers read a few lines again for each new one.
 """
 
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -34,6 +35,9 @@ _MAX_UNINDENTED_LINES = 4  # read again, up to a line that is not indented
 _MAX_LINES = 12  # ... up to any line that does not end inside a string or comment
 _MAX_OPEN_LINES = 60  # ... in any case
 _MAX_COLOURED_CHARS = 2_000  # longer lines stay plain
+_LOADING = (
+    threading.Lock()
+)  # Pygments builds a lexer's table on first use, and not for two threads at once
 
 # The terminal's own 16 colours are readable on light and dark. The first match counts.
 _LOOKS = (
@@ -61,13 +65,17 @@ class Highlighter:
     """Highlights one block of code. An unknown language stays plain."""
 
     def __init__(self, language: str) -> None:
-        self._lexer = _find(language)
-        self._table = _state_table(self._lexer)
+        self._language = language  # until its lexer is found, with the first line
+        self._lexer: Lexer | None = None
+        self._table: dict[str, list[_Rule]] | None = None
         self._stack = ["root"]
         self._before: list[str] = []  # lines that are read again, as context
 
     def line(self, text: str) -> Row:
         """Highlights the next line, with the lines before it as context."""
+        if self._language:
+            self._lexer, self._language = _find(self._language), ""
+            self._table = _state_table(self._lexer)
         if self._lexer is None or len(text) > _MAX_COLOURED_CHARS:
             return ((text, ""),) if text else ()
         code = "\n".join([*self._before, text]) + "\n"
@@ -173,23 +181,22 @@ def _is_text(token: object) -> bool:
     ) or (str(token) == "Token.Comment")
 
 
-def warm() -> None:
-    """Loads what most code blocks will need."""
-    Highlighter("python").line("pass")
+def load(language: str) -> None:
+    """Loads what blocks in this language need."""
+    Highlighter(language).line("pass")
 
 
 def _find(language: str) -> "Lexer | None":
-    if not language:
-        return None
-    from pygments.lexers import get_lexer_by_name
-    from pygments.util import ClassNotFound
+    with _LOADING:
+        from pygments.lexers import get_lexer_by_name
+        from pygments.util import ClassNotFound
 
-    try:
-        return get_lexer_by_name(
-            language, **({"startinline": True} if language == "php" else {})
-        )
-    except ClassNotFound:
-        return None
+        try:
+            return get_lexer_by_name(
+                language, **({"startinline": True} if language == "php" else {})
+            )
+        except ClassNotFound:
+            return None
 
 
 @cache

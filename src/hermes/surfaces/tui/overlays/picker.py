@@ -16,7 +16,7 @@ _MAX_LABEL_SHARE = 0.6  # of the window's width
 _MIN_PREVIEW_ROWS = 4
 _PREVIEW_SHARE = 0.5  # of the rows below the search, at least
 _MAX_CACHED_PREVIEWS = 100
-_HEAD_ROWS = 3  # title, search, a blank row
+_MAX_TITLE_ROWS = 3
 
 
 class PickerItem(msgspec.Struct, frozen=True):
@@ -72,6 +72,7 @@ class Picker:
         self._at = max(0, min(start, len(items) - 1))
         self._page = 10
         self._first = 0  # the entry in the first row of the list
+        self._head_rows = 0  # title, search and a blank row
         self._previews: dict[str, str] = {}
 
     @property
@@ -106,9 +107,10 @@ class Picker:
 
     def click(self, row: int) -> None:
         """Handles a click on an entry: chooses it, or first shows its preview."""
-        number = self._first + row - _HEAD_ROWS
+        row -= self._head_rows
+        number = self._first + row
         found = self._found()
-        if not 0 <= row - _HEAD_ROWS < self._page or number >= len(found):
+        if not 0 <= row < self._page or number >= len(found):
             return
         is_known = number == self._at or found[number].preview is None
         self._move(number)
@@ -131,13 +133,15 @@ class Picker:
         found, item = self._found(), self.selected
         prompt = self._marks.prompt
         total = f"{len(found)} of {len(self._items)}" if self._typed else ""
-        title = cut(self._text.title, columns - width(total) - 2)
+        title, *more = _wrapped_title(self._text.title, columns - width(total) - 2)
         search = (f"{prompt}{self._typed}", "") if self._typed else (f"{prompt}{t('type to search')}", DIM)  # fmt: skip
         head: list[Row] = [
             ((title, BOLD), (f"  {total}" if total else "", DIM)),
+            *(((line, BOLD),) for line in more),
             ((cut(search[0], columns), search[1]),),
             (),
         ]
+        self._head_rows = len(head)
         room = max(height - len(head) - 2, 1)
         has_preview = item is not None and item.preview is not None
         spare = max(int(room * _PREVIEW_SHARE), room - len(self._items))
@@ -215,6 +219,12 @@ class Picker:
         parts.append(t("Esc clears the search") if self._typed else t("Esc back"))
         bullet = f" {self._marks.bullet} "
         return ((cut(bullet.join(parts), columns), DIM),)
+
+
+def _wrapped_title(title: str, columns: int) -> list[str]:
+    lines = list(wrap(title, columns))
+    rest = " ".join(lines[_MAX_TITLE_ROWS - 1 :])
+    return [*lines[: _MAX_TITLE_ROWS - 1], *([cut(rest, columns)] if rest else [])]
 
 
 def _in_words(key: str) -> str:

@@ -268,3 +268,24 @@ def test_a_line_that_a_lexer_changes_stays_as_it_was_written() -> None:
     code = Highlighter("terraform")
     for line in ("<<EOF", "=begin", "x", "EOF", "y"):
         assert "".join(text for text, _ in code.line(line)) == line
+
+
+def test_code_is_plain_and_unfinished_until_its_lexer_is_loaded() -> None:
+    loaded: set[str] = set()
+    markdown = Markdown(colours=True, ascii_only=False, is_loaded=loaded.__contains__)
+    final = markdown.feed("text\n\n```python\nx = 1\n```\n\nmore words and ", 40)
+    shown = ["", "─── python", "x = 1", "───", "", "more words and"]
+    assert [plain(row) for row in final] == ["text"]
+    assert [plain(row) for row in markdown.rest(40)] == shown
+    loaded.add("python")
+    final = markdown.feed("others\n", 40)
+    assert [plain(row) for row in final] == shown[:4]
+    assert len(final[2]) > 1
+    assert [plain(row) for row in markdown.end(40)] == ["", "more words and others"]
+
+
+def test_the_end_of_a_text_waits_for_no_lexer() -> None:
+    markdown = Markdown(colours=True, ascii_only=False, is_loaded=lambda _: False)
+    markdown.feed("```python\nx = 1\n", 40)
+    rows = [plain(row) for row in markdown.end(40)]
+    assert rows == ["─── python", "x = 1", "───"]

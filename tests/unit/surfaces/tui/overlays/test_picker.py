@@ -56,6 +56,16 @@ def test_escape_clears_the_search_and_then_leaves() -> None:
     assert one.picked is None
 
 
+def test_a_long_title_is_wrapped_and_clicks_still_meet_their_entry() -> None:
+    title = "A file that comes with the project wants to be used from now on"
+    one = Picker(PickerText(title=title), ITEMS, Marks())
+    rows = shown(one, 30)
+    assert " ".join(rows[:3]) == title
+    assert rows[3] == "› type to search"
+    one.click(next(at for at, row in enumerate(rows) if "Write the docs" in row))
+    assert one.selected is ITEMS[1]
+
+
 def test_another_key_is_an_action() -> None:
     one = Picker(PickerText(title="Which?", actions={"c-x": "delete"}), ITEMS, Marks())
     press(one, "c-x")
