@@ -463,6 +463,29 @@ async def test_security_headers(harness: Harness) -> None:
         assert "server" not in answer.headers
 
 
+async def test_a_preview_has_a_name_of_its_own_and_nothing_else_there(
+    harness: Harness,
+) -> None:
+    name, port = f"preview-{'0a' * 16}.localhost", harness.host.partition(":")[2]
+    headers = {"Host": f"{name}:{port}"}
+    answer = await harness.client.get("/preview", headers=headers)
+    assert answer.status_code == 200
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith(
+        "sandbox allow-scripts allow-same-origin; default-src 'none'"
+    )
+    assert policy.endswith("frame-ancestors http://127.0.0.1:* http://localhost:*")
+    for path in ("/", "/login", "/api/auth", "/preview/", "/static/preview.html"):
+        given = {**headers, **harness.bearer("admin")}
+        assert (await harness.client.get(path, headers=given)).status_code == 403
+    for other in ("preview.localhost", "preview-1.localhost", f"x.{name}", f"{name}.x"):
+        given = {"Host": f"{other}:{port}", **harness.bearer("admin")}
+        assert (await harness.client.get("/preview", headers=given)).status_code == 403
+    page = await harness.ask("GET", "/", scope="observe")
+    frames = f"frame-src 'self' http://*.localhost:{port};"
+    assert frames in page.headers["content-security-policy"]
+
+
 async def test_the_preview_has_an_origin_of_its_own(harness: Harness) -> None:
     answer = await harness.ask("GET", "/preview", scope="observe")
     policy = answer.headers.get_list("content-security-policy")

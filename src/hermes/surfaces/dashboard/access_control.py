@@ -54,6 +54,13 @@ SANDBOX_POLICY = (  # not translated
 )
 """For a document that shows what a model wrote. Its scripts run, but with an origin of their own: they reach neither
 our cookies and answers nor the network. The page's `frame-src` keeps such a frame from going anywhere else."""
+_OWN_ORIGIN_POLICY = (  # not translated
+    SANDBOX_POLICY.replace("allow-scripts", "allow-scripts allow-same-origin").replace(
+        "frame-ancestors 'self'",
+        "frame-ancestors http://127.0.0.1:* http://localhost:*",
+    )
+)
+_FRAMES = b"frame-src 'self'"
 _SECURITY_HEADERS: ResponseHeaders = [
     (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -70,6 +77,14 @@ _SANDBOX_HEADERS: ResponseHeaders = [
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
     (b"x-dns-prefetch-control", b"off"),
 ]
+OWN_ORIGIN_HEADERS: ResponseHeaders = [
+    (b"content-security-policy", _OWN_ORIGIN_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    *_SANDBOX_HEADERS[2:],
+]
+"""For the same document under a name of its own, where its origin is not ours either."""
 
 
 class Identity(NamedTuple):
@@ -110,6 +125,7 @@ class DashboardAccess(AccessControl):
         # Browsers send a cookie to every port of a host, so its name carries ours.
         self.cookie_name = "__Host-hermes" if secure else f"hermes_{port}"
         self.secure = secure
+        self._previews = b"" if secure else f"http://*.localhost:{port}".encode()
         self.password = password
 
     def is_password(self, given: str) -> bool:
@@ -137,7 +153,7 @@ class DashboardAccess(AccessControl):
 
     @override
     def response_headers(self, headers: ResponseHeaders) -> ResponseHeaders:
-        return secured(headers, secure=self.secure)
+        return secured(headers, secure=self.secure, previews=self._previews)
 
     @override
     def connection(
@@ -193,12 +209,15 @@ class DashboardErrors(ErrorFormat):
         return super().response(refusal, scope)
 
 
-def secured(headers: ResponseHeaders, *, secure: bool) -> ResponseHeaders:
+def secured(
+    headers: ResponseHeaders, *, secure: bool, previews: bytes
+) -> ResponseHeaders:
     """The headers of a response with those that protect it.
 
     They tell a browser to run only our scripts, to show the page in no other page and to
     guess nothing. A plugin can neither loosen them nor open its responses to other sites.
     A response may only ask for `SANDBOX_POLICY`, and thereby give up our origin.
+    `previews` is where frames may come from beside us, see `preview_origins.py`.
     """
     is_sandboxed = (
         b"content-security-policy",
@@ -215,6 +234,9 @@ def secured(headers: ResponseHeaders, *, secure: bool) -> ResponseHeaders:
     own = _SANDBOX_HEADERS if is_sandboxed else []
     names = {name for name, _ in own}
     kept += [*own, *(one for one in _SECURITY_HEADERS if one[0] not in names)]
+    if previews:
+        frames = _FRAMES + b" " + previews
+        kept = [(name, value.replace(_FRAMES, frames)) for name, value in kept]
     if secure:
         kept.append((b"strict-transport-security", b"max-age=31536000"))
     return kept

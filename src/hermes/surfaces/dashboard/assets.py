@@ -159,11 +159,13 @@ class Assets:
 
     async def _preview(self, call: EndpointCall) -> Response:
         """An empty document in a sandbox, which shows what the page gives it. It holds nothing private."""
-        path = self._top / "preview.html"
-        asset = self._cache("preview", path.read_bytes, path.name)
+        asset = self._cache("preview", self.preview_document, "preview.html")
         response = await self._send(call, asset)
         response.headers["content-security-policy"] = SANDBOX_POLICY
         return response
+
+    def preview_document(self) -> bytes:
+        return (self._top / "preview.html").read_bytes()
 
     async def _worker(self, call: EndpointCall) -> Response:
         """The service worker, which must lie at the top to serve the page."""

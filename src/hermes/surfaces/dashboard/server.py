@@ -24,6 +24,7 @@ from hermes.surfaces.dashboard.credentials import Keyring
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.page_language import InBrowserLanguage
 from hermes.surfaces.dashboard.plugins import Plugins
+from hermes.surfaces.dashboard.preview_origins import PreviewOrigins
 from hermes.surfaces.dashboard.routes.boards import BoardRoutes
 from hermes.surfaces.dashboard.routes.chat import ChatRoutes
 from hermes.surfaces.dashboard.routes.chat_commands import ChatCommandRoutes
@@ -95,10 +96,15 @@ def build_dashboard(
     board = Dashboard(app, secrets, access, url=address.url)
     routes = RouteTable()
     plugins = Plugins(PluginRegistry(app.home), routes)
-    endpoints = _endpoints(board, plugins)
+    assets = Assets()
+    endpoints = _endpoints(board, plugins, assets)
     errors = DashboardErrors()
     routes.add(routes_of(endpoints, errors))
-    application = InBrowserLanguage(WebApplication(routes, access, errors), app)
+    application: ASGIApp = InBrowserLanguage(
+        WebApplication(routes, access, errors), app
+    )
+    if not is_secure:
+        application = PreviewOrigins(application, assets.preview_document)
     return ServedDashboard(board, routes, plugins, endpoints, application)
 
 
@@ -200,7 +206,7 @@ async def _background_work(served: ServedDashboard) -> AsyncIterator[None]:
         await board.close()
 
 
-def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
+def _endpoints(board: Dashboard, plugins: Plugins, assets: Assets) -> list[Endpoint]:
     endpoints = [
         *EntryRoutes(board).endpoints(),
         *SessionRoutes(board).endpoints(),
@@ -220,7 +226,7 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
         *PluginRoutes(plugins, board.app).endpoints(),
         *PushRoutes(board).endpoints(),
         *CommandRoutes(board).endpoints(),
-        *Assets().endpoints(),
+        *assets.endpoints(),
     ]
     document: dict[str, Any] = {}
 
