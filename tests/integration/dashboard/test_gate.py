@@ -1,5 +1,7 @@
 """The gate in front of a real dashboard: nothing is reached around it, and each control has a test that needs it."""
 
+import base64
+import hashlib
 import re
 import stat
 from pathlib import Path
@@ -484,6 +486,16 @@ async def test_a_preview_has_a_name_of_its_own_and_nothing_else_there(
     page = await harness.ask("GET", "/", scope="observe")
     frames = f"frame-src 'self' http://*.localhost:{port};"
     assert frames in page.headers["content-security-policy"]
+
+
+async def test_the_one_script_in_the_page_is_the_one_that_the_policy_names(
+    harness: Harness,
+) -> None:
+    page = await harness.ask("GET", "/", scope="observe")
+    (script,) = re.findall(r"<script>(.+?)</script>", page.text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = page.headers["content-security-policy"]
+    assert f"script-src 'self' 'sha256-{digest}';" in policy
 
 
 async def test_the_preview_has_an_origin_of_its_own(harness: Harness) -> None:

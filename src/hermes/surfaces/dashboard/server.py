@@ -85,6 +85,7 @@ def build_dashboard(
     is_secure = address.scheme == "https" or any(
         url.startswith("https:") for url in settings.public_urls
     )
+    assets = Assets()
     access = DashboardAccess(
         Addresses(*address, settings.public_urls),
         Keyring(app.home, app.clock.now),
@@ -93,10 +94,10 @@ def build_dashboard(
         secure=is_secure,
         password=secrets.get(PASSWORD) or "",
     )
+    access.allow_inline(assets.inline_script())
     board = Dashboard(app, secrets, access, url=address.url)
     routes = RouteTable()
     plugins = Plugins(PluginRegistry(app.home), routes)
-    assets = Assets()
     endpoints = _endpoints(board, plugins, assets)
     errors = DashboardErrors()
     routes.add(routes_of(endpoints, errors))
