@@ -298,6 +298,7 @@ async def test_words_can_take_the_place_of_the_turn_that_runs(
 async def test_another_model_answers_when_it_is_picked(
     page: Page, dashboard: Board
 ) -> None:
+    dashboard.model.go_on.clear()  # a test before may have set it
     dashboard.says(
         ScriptedResponse(text="One and more", chunk=2, pauses=True), "Two.", "Three."
     )
