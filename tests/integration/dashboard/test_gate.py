@@ -16,6 +16,7 @@ from websockets.exceptions import InvalidStatus
 from hermes.settings import Secrets
 from hermes.surfaces.dashboard.credentials import SCOPES, Keyring, Scope
 from hermes.surfaces.dashboard.page_language import InBrowserLanguage
+from hermes.surfaces.dashboard.preview_origins import PreviewOrigins
 from hermes.surfaces.web.application import WebApplication
 
 
@@ -99,8 +100,10 @@ async def test_every_route_says_which_scope_it_needs_and_takes_no_other(
 
 async def test_the_table_and_the_endpoints_are_the_same(harness: Harness) -> None:
     served = harness.served
-    assert isinstance(served.application, InBrowserLanguage)
-    application = served.application.application
+    assert isinstance(served.application, PreviewOrigins)
+    translated = served.application.application
+    assert isinstance(translated, InBrowserLanguage)
+    application = translated.application
     assert isinstance(application, WebApplication)
     assert application.routes is served.routes
     assert len(served.routes.routes) == len(served.endpoints)

@@ -21,12 +21,12 @@ class PreviewOrigins:
     """Serves the document for previews under such a name, and nothing else. It holds nothing private."""
 
     def __init__(self, application: ASGIApp, read: Callable[[], bytes]) -> None:
-        self._application = application
+        self.application = application
         self._read = read
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not _is_preview(scope):
-            await self._application(scope, receive, send)
+            await self.application(scope, receive, send)
             return
         response = Response(self._read(), media_type="text/html")
         response.raw_headers.extend(OWN_ORIGIN_HEADERS)
