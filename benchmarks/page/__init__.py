@@ -17,14 +17,14 @@ from playwright.async_api import Browser, async_playwright
 from benchmarks.page.first_visit import BARS as VISIT_BARS
 from benchmarks.page.first_visit import measure_visits
 from benchmarks.page.full_board import BARS as BOARD_BARS
-from benchmarks.page.full_board import SILENT, measure_board, write_cards
+from benchmarks.page.full_board import measure_board, stay_silent, write_cards
 from benchmarks.page.lighthouse import BARS as LIGHTHOUSE_BARS
 from benchmarks.page.lighthouse import measure_lighthouse
 from benchmarks.page.long_lists import BARS as LIST_BARS
 from benchmarks.page.long_lists import measure_lists, write_past
 from benchmarks.page.running_dashboard import PageHost, running_dashboard
 from benchmarks.page.streaming import BARS as STREAM_BARS
-from benchmarks.page.streaming import REPLY, measure_streaming
+from benchmarks.page.streaming import measure_streaming, respond
 from hermes.settings.load import environment
 from hermes.testing.chromium import installed_chromium
 from hermes.tools.browser.executable import browser_environment, needs_no_sandbox
@@ -58,8 +58,9 @@ async def _measure(folder: Path, parts: Sequence[str]) -> dict[str, float]:
         for part in parts:
             home = folder / part
             home.mkdir()
-            reply, prepare = SILENT if part == "board" else REPLY, _PREPARED.get(part)
-            async with running_dashboard(browser, home, reply, prepare) as host:
+            answers = stay_silent if part == "board" else respond
+            prepare = _PREPARED.get(part)
+            async with running_dashboard(browser, home, answers, prepare) as host:
                 found |= await measures[part](browser, host)
     return found
 

@@ -11,6 +11,7 @@ from tests.fakes.board_kills import fill
 
 from benchmarks.page.long_lists import opened_ms
 from benchmarks.page.running_dashboard import PageHost
+from hermes.testing.model_server import Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 CARDS = 10_000
@@ -21,11 +22,15 @@ BARS = {
     "board of 10,000 cards": (1000.0, "ms"),
     "board of 10,000 cards, first visit": (1000.0, "ms"),
 }
-SILENT = ScriptedResponse(fault=ServerFault(hang="head"))
 _PATIENCE_MS = 120_000
 _SHOWN = ".board-column[data-status=running] .board-card-title"
 _ALL_RUN = f"""() => document.querySelector(
     ".board-column[data-status=running] .board-count")?.textContent === "{RUNNING}" """
+
+
+def stay_silent(_: Recorded) -> ScriptedResponse:
+    """A model that never answers."""
+    return ScriptedResponse(fault=ServerFault(hang="head"))
 
 
 def write_cards(home: Path) -> None:

@@ -1,4 +1,4 @@
-"""The installed `hermes dashboard`, with a model that streams one reply, for as long as a part of the benchmark takes."""
+"""The installed `hermes dashboard`, with a scripted model, for as long as a part of the benchmark takes."""
 
 import re
 from collections.abc import AsyncIterator, Callable
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from playwright.async_api import Browser, StorageState
 
 from hermes.testing.installed import InstalledHermes
-from hermes.testing.model_server import ModelServer
+from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse
 
 SETTINGS = 'model:\n  default: gpt-5\nlearning:\n  mode: "off"\n'
@@ -27,11 +27,11 @@ class PageHost(NamedTuple):
 async def running_dashboard(
     browser: Browser,
     folder: Path,
-    reply: ScriptedResponse,
+    respond: Callable[[Recorded], ScriptedResponse],
     prepare: Callable[[Path], None] | None = None,
 ) -> AsyncIterator[PageHost]:
     """Runs it until the end of the block. `prepare` fills its home first."""
-    async with ModelServer(reply, repeat=True) as model:
+    async with ModelServer(respond=respond) as model:
         hermes = InstalledHermes(folder, model.url)
         hermes.home.mkdir()
         (hermes.home / "config.yaml").write_text(SETTINGS)

@@ -424,13 +424,18 @@ class Agent:
         model: str | None = None,
         approvals: ApprovalMode | None = None,
     ) -> None:
-        """Changes the model or the mode of a session. Raises SessionBusy while a turn of it runs in any process."""
+        """Changes the model or the mode of a session.
+
+        A turn that runs here keeps its model; the next one has the new one. Raises SessionBusy while another process
+        runs a turn, or while the mode of a running turn would change.
+        """
         now = self._choice(session)
         wanted = _changed(now, model, approvals)
         same_mode = (wanted.approvals or self._mode) == (now.approvals or self._mode)
         if wanted.model == now.model and same_mode:
             return
-        if self._app.store.leases.holder(session) is not None:
+        waits_for_turn = same_mode and self.service.works_on(session)
+        if not waits_for_turn and self._app.store.leases.holder(session) is not None:
             what = t.later("what is asked about")
             if wanted.model != now.model:
                 what = t.later("the model")

@@ -11,7 +11,7 @@ async def test_it_loads_without_a_complaint(page: Page, dashboard: Board) -> Non
     await expect(page.locator("nav.rail .place")).not_to_have_count(0)
     await expect(page.locator(".connection")).to_have_class(re.compile("live"))
     answer = await page.request.get(dashboard.url)
-    assert "script-src 'self';" in answer.headers["content-security-policy"]
+    assert "script-src 'self' 'sha256-" in answer.headers["content-security-policy"]
     outside = await page.evaluate(
         "performance.getEntriesByType('resource').map(one => one.name).filter(one => !one.startsWith(location.origin))"
     )

@@ -298,19 +298,24 @@ async def test_words_can_take_the_place_of_the_turn_that_runs(
 async def test_another_model_answers_when_it_is_picked(
     page: Page, dashboard: Board
 ) -> None:
-    dashboard.says("One.", "Two.", "Three.")
+    dashboard.model.go_on.clear()  # a test before may have set it
+    dashboard.says(
+        ScriptedResponse(text="One and more", chunk=2, pauses=True), "Two.", "Three."
+    )
 
     def model() -> str:
         return msgspec.json.decode(dashboard.model.posts[-1].body)["model"]
 
     await say(page, "first")
-    await rests(page, 1)
-    assert model() == "gpt-5"
+    await expect(page.locator(".message.assistant.live")).to_contain_text("On")
     await page.locator(".chat-head .model").click()
     await page.get_by_role("textbox", name="Model").fill("gpt-5-mini")
     await page.get_by_role("textbox", name="Model").press("Enter")
     await expect(page.locator(".chat-head .model")).to_have_text("gpt-5-mini")
     await say(page, "second")
+    await expect(page.locator(".message.user").last).to_contain_text("queued")
+    assert model() == "gpt-5"  # the turn that runs keeps its own
+    dashboard.model.go_on.set()
     await rests(page, 2)
     assert model() == "gpt-5-mini"
     await page.locator(".chat-head .model").click()

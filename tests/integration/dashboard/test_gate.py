@@ -1,5 +1,7 @@
 """The gate in front of a real dashboard: nothing is reached around it, and each control has a test that needs it."""
 
+import base64
+import hashlib
 import re
 import stat
 from pathlib import Path
@@ -14,6 +16,7 @@ from websockets.exceptions import InvalidStatus
 from hermes.settings import Secrets
 from hermes.surfaces.dashboard.credentials import SCOPES, Keyring, Scope
 from hermes.surfaces.dashboard.page_language import InBrowserLanguage
+from hermes.surfaces.dashboard.preview_origins import PreviewOrigins
 from hermes.surfaces.web.application import WebApplication
 
 
@@ -97,8 +100,10 @@ async def test_every_route_says_which_scope_it_needs_and_takes_no_other(
 
 async def test_the_table_and_the_endpoints_are_the_same(harness: Harness) -> None:
     served = harness.served
-    assert isinstance(served.application, InBrowserLanguage)
-    application = served.application.application
+    assert isinstance(served.application, PreviewOrigins)
+    translated = served.application.application
+    assert isinstance(translated, InBrowserLanguage)
+    application = translated.application
     assert isinstance(application, WebApplication)
     assert application.routes is served.routes
     assert len(served.routes.routes) == len(served.endpoints)
@@ -461,6 +466,39 @@ async def test_security_headers(harness: Harness) -> None:
         assert answer.headers["cache-control"] == "no-store"
         assert not any(name.startswith("access-control") for name in answer.headers)
         assert "server" not in answer.headers
+
+
+async def test_a_preview_has_a_name_of_its_own_and_nothing_else_there(
+    harness: Harness,
+) -> None:
+    name, port = f"preview-{'0a' * 16}.localhost", harness.host.partition(":")[2]
+    headers = {"Host": f"{name}:{port}"}
+    answer = await harness.client.get("/preview", headers=headers)
+    assert answer.status_code == 200
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith(
+        "sandbox allow-scripts allow-same-origin; default-src 'none'"
+    )
+    assert policy.endswith("frame-ancestors http://127.0.0.1:* http://localhost:*")
+    for path in ("/", "/login", "/api/auth", "/preview/", "/static/preview.html"):
+        given = {**headers, **harness.bearer("admin")}
+        assert (await harness.client.get(path, headers=given)).status_code == 403
+    for other in ("preview.localhost", "preview-1.localhost", f"x.{name}", f"{name}.x"):
+        given = {"Host": f"{other}:{port}", **harness.bearer("admin")}
+        assert (await harness.client.get("/preview", headers=given)).status_code == 403
+    page = await harness.ask("GET", "/", scope="observe")
+    frames = f"frame-src 'self' http://*.localhost:{port};"
+    assert frames in page.headers["content-security-policy"]
+
+
+async def test_the_one_script_in_the_page_is_the_one_that_the_policy_names(
+    harness: Harness,
+) -> None:
+    page = await harness.ask("GET", "/", scope="observe")
+    (script,) = re.findall(r"<script>(.+?)</script>", page.text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = page.headers["content-security-policy"]
+    assert f"script-src 'self' 'sha256-{digest}';" in policy
 
 
 async def test_the_preview_has_an_origin_of_its_own(harness: Harness) -> None:

@@ -1,5 +1,7 @@
 """Access to the dashboard: tokens, cookies, tickets, and security headers."""
 
+import base64
+import hashlib
 import hmac
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -54,8 +56,14 @@ SANDBOX_POLICY = (  # not translated
 )
 """For a document that shows what a model wrote. Its scripts run, but with an origin of their own: they reach neither
 our cookies and answers nor the network. The page's `frame-src` keeps such a frame from going anywhere else."""
+_OWN_ORIGIN_POLICY = (  # not translated
+    SANDBOX_POLICY.replace("allow-scripts", "allow-scripts allow-same-origin").replace(
+        "frame-ancestors 'self'",
+        "frame-ancestors http://127.0.0.1:* http://localhost:*",
+    )
+)
+_CSP = b"content-security-policy"
 _SECURITY_HEADERS: ResponseHeaders = [
-    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
@@ -63,13 +71,21 @@ _SECURITY_HEADERS: ResponseHeaders = [
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=(self)"),
 ]
-_SECURITY_NAMES = frozenset(name for name, _ in _SECURITY_HEADERS)
+_SECURITY_NAMES = frozenset([_CSP, *(name for name, _ in _SECURITY_HEADERS)])
 _SANDBOX_HEADERS: ResponseHeaders = [
-    (b"content-security-policy", SANDBOX_POLICY.encode()),
+    (_CSP, SANDBOX_POLICY.encode()),
     (b"x-frame-options", b"SAMEORIGIN"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
     (b"x-dns-prefetch-control", b"off"),
 ]
+OWN_ORIGIN_HEADERS: ResponseHeaders = [
+    (_CSP, _OWN_ORIGIN_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    *_SANDBOX_HEADERS[2:],
+]
+"""For the same document under a name of its own, where its origin is not ours either."""
 
 
 class Identity(NamedTuple):
@@ -110,7 +126,13 @@ class DashboardAccess(AccessControl):
         # Browsers send a cookie to every port of a host, so its name carries ours.
         self.cookie_name = "__Host-hermes" if secure else f"hermes_{port}"
         self.secure = secure
+        self._previews = "" if secure else f"http://*.localhost:{port}"
+        self._policy = _page_policy(b"", self._previews)
         self.password = password
+
+    def allow_inline(self, script: bytes) -> None:
+        """Lets this one script stand in the page itself."""
+        self._policy = _page_policy(script, self._previews)
 
     def is_password(self, given: str) -> bool:
         """Whether that is the password. Without one, nothing is."""
@@ -137,7 +159,7 @@ class DashboardAccess(AccessControl):
 
     @override
     def response_headers(self, headers: ResponseHeaders) -> ResponseHeaders:
-        return secured(headers, secure=self.secure)
+        return secured(headers, secure=self.secure, policy=self._policy)
 
     @override
     def connection(
@@ -193,17 +215,29 @@ class DashboardErrors(ErrorFormat):
         return super().response(refusal, scope)
 
 
-def secured(headers: ResponseHeaders, *, secure: bool) -> ResponseHeaders:
+def _page_policy(inline_script: bytes, previews: str) -> bytes:
+    """The policy of the page: with the hash of a script in it, and where previews come from (`preview_origins.py`)."""
+    digest = base64.b64encode(hashlib.sha256(inline_script).digest()).decode()
+    policy = CONTENT_SECURITY_POLICY
+    if inline_script:
+        policy = policy.replace(
+            "script-src 'self'", f"script-src 'self' 'sha256-{digest}'"
+        )
+    if previews:
+        policy = policy.replace("frame-src 'self'", f"frame-src 'self' {previews}")
+    return policy.encode()
+
+
+def secured(
+    headers: ResponseHeaders, *, secure: bool, policy: bytes
+) -> ResponseHeaders:
     """The headers of a response with those that protect it.
 
     They tell a browser to run only our scripts, to show the page in no other page and to
     guess nothing. A plugin can neither loosen them nor open its responses to other sites.
     A response may only ask for `SANDBOX_POLICY`, and thereby give up our origin.
     """
-    is_sandboxed = (
-        b"content-security-policy",
-        SANDBOX_POLICY.encode(),
-    ) in headers
+    is_sandboxed = (_CSP, SANDBOX_POLICY.encode()) in headers
     kept = [
         (name, value)
         for name, value in headers
@@ -212,7 +246,7 @@ def secured(headers: ResponseHeaders, *, secure: bool) -> ResponseHeaders:
     ]
     if not any(name.lower() == b"cache-control" for name, _ in kept):
         kept.append((b"cache-control", b"no-store"))
-    own = _SANDBOX_HEADERS if is_sandboxed else []
+    own = _SANDBOX_HEADERS if is_sandboxed else [(_CSP, policy)]
     names = {name for name, _ in own}
     kept += [*own, *(one for one in _SECURITY_HEADERS if one[0] not in names)]
     if secure:

@@ -51,6 +51,8 @@ _OPEN_FILES = ("favicon.svg", "icon-192.png", "icon-512.png", "manifest.webmanif
 _SHEET_LINK = re.compile(
     r'<link rel="stylesheet" href="\{files\}/(style/[\w-]+\.css)">'
 )
+_THEME_SCRIPT = "app/initial_theme.js"
+_INLINE_SCRIPT = '<script src="{files}/app/initial_theme.js"></script>'
 _STYLE_IMPORT = re.compile(rb'^@import url\("([\w-]+\.css)"\);$', re.MULTILINE)
 _OLD_VERSION = to_translate("The page was updated. Reload it.")
 
@@ -100,6 +102,7 @@ class _Release:
         )
         text = (self._top / "index.html").read_text()
         text = _SHEET_LINK.sub(self._inline_sheet, text)
+        text = text.replace(_INLINE_SCRIPT, self._inline_script())
         text = text.replace("<!-- preloads -->", links)
         text = text.replace(
             'lang="en"', f'lang="{language}" dir="{direction(language)}"', 1
@@ -112,6 +115,10 @@ class _Release:
     def _inline_sheet(self, found: re.Match[str]) -> str:
         """A style sheet in the page itself: nothing is painted before it is there, so it must not be waited for."""
         return f"<style>\n{(self._top / found[1]).read_text()}</style>"
+
+    def _inline_script(self) -> str:
+        """The script that sets the theme, in the page itself for the same reason. The policy has its hash."""
+        return f"<script>{(self._top / _THEME_SCRIPT).read_text()}</script>"
 
     def bundle(self, name: str) -> bytes | None:
         stem = name.removesuffix(".js")
@@ -159,11 +166,17 @@ class Assets:
 
     async def _preview(self, call: EndpointCall) -> Response:
         """An empty document in a sandbox, which shows what the page gives it. It holds nothing private."""
-        path = self._top / "preview.html"
-        asset = self._cache("preview", path.read_bytes, path.name)
+        asset = self._cache("preview", self.preview_document, "preview.html")
         response = await self._send(call, asset)
         response.headers["content-security-policy"] = SANDBOX_POLICY
         return response
+
+    def inline_script(self) -> bytes:
+        """The script in the page itself. The policy names it by its hash, so a changed one runs after a restart."""
+        return (self._top / _THEME_SCRIPT).read_bytes()
+
+    def preview_document(self) -> bytes:
+        return (self._top / "preview.html").read_bytes()
 
     async def _worker(self, call: EndpointCall) -> Response:
         """The service worker, which must lie at the top to serve the page."""

@@ -24,6 +24,7 @@ from hermes.surfaces.dashboard.credentials import Keyring
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.page_language import InBrowserLanguage
 from hermes.surfaces.dashboard.plugins import Plugins
+from hermes.surfaces.dashboard.preview_origins import PreviewOrigins
 from hermes.surfaces.dashboard.routes.boards import BoardRoutes
 from hermes.surfaces.dashboard.routes.chat import ChatRoutes
 from hermes.surfaces.dashboard.routes.chat_commands import ChatCommandRoutes
@@ -84,6 +85,7 @@ def build_dashboard(
     is_secure = address.scheme == "https" or any(
         url.startswith("https:") for url in settings.public_urls
     )
+    assets = Assets()
     access = DashboardAccess(
         Addresses(*address, settings.public_urls),
         Keyring(app.home, app.clock.now),
@@ -92,13 +94,18 @@ def build_dashboard(
         secure=is_secure,
         password=secrets.get(PASSWORD) or "",
     )
+    access.allow_inline(assets.inline_script())
     board = Dashboard(app, secrets, access, url=address.url)
     routes = RouteTable()
     plugins = Plugins(PluginRegistry(app.home), routes)
-    endpoints = _endpoints(board, plugins)
+    endpoints = _endpoints(board, plugins, assets)
     errors = DashboardErrors()
     routes.add(routes_of(endpoints, errors))
-    application = InBrowserLanguage(WebApplication(routes, access, errors), app)
+    application: ASGIApp = InBrowserLanguage(
+        WebApplication(routes, access, errors), app
+    )
+    if not is_secure:
+        application = PreviewOrigins(application, assets.preview_document)
     return ServedDashboard(board, routes, plugins, endpoints, application)
 
 
@@ -200,7 +207,7 @@ async def _background_work(served: ServedDashboard) -> AsyncIterator[None]:
         await board.close()
 
 
-def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
+def _endpoints(board: Dashboard, plugins: Plugins, assets: Assets) -> list[Endpoint]:
     endpoints = [
         *EntryRoutes(board).endpoints(),
         *SessionRoutes(board).endpoints(),
@@ -220,7 +227,7 @@ def _endpoints(board: Dashboard, plugins: Plugins) -> list[Endpoint]:
         *PluginRoutes(plugins, board.app).endpoints(),
         *PushRoutes(board).endpoints(),
         *CommandRoutes(board).endpoints(),
-        *Assets().endpoints(),
+        *assets.endpoints(),
     ]
     document: dict[str, Any] = {}
 

@@ -184,8 +184,8 @@ function NewChat({ search, onDrawer }) {
     model: (name) => (name ? setModel(name) : setPicking("model")),
     approvals: chooseMode(setMode, () => setPicking("approvals")),
   };
-  return html`<header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu" label=${t("Sessions")}
-    onClick=${onDrawer} /><h1 class="chat-title">${t("New chat")}</h1>
+  return html`<header class="chat-head is-new"><${Button} kind="quiet" class="drawer-open" icon="menu"
+    label=${t("Sessions")} onClick=${onDrawer} /><h1 class="chat-title">${t("New chat")}</h1>
       <button type="button" class="button quiet model" onClick=${() => setPicking("model")}><span>
         ${model || status?.model.replace(/^(?!codex:)[^:]*:/, "") || t("Choose a model")}</span></button>
       ${may("chat") && html`<${ApprovalMode} current=${mode} onOpen=${() => setPicking("approvals")} />`}</header>

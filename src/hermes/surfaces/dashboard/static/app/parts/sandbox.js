@@ -32,6 +32,7 @@ export const canRunScripts = () => "trustedTypes" in window;
 
 // The document of the second frame comes from /preview, which the server sends with a sandbox policy: an origin of its
 // own, no cookies, no network. The attribute says the same once more.
+const READY_MS = 1000; // after its load, a document has said that it is there; an error page says nothing
 
 /**
  * Opens the frame and gives it what it shows. Resolves when it is there.
@@ -40,13 +41,57 @@ export const canRunScripts = () => "trustedTypes" in window;
  * @param {MessagePort[]} [ports]
  * @returns {Promise<void>}
  */
-export function openSandbox(frame, content, ports = []) {
-  frame.setAttribute("sandbox", "allow-scripts");
+export async function openSandbox(frame, content, ports = []) {
   frame.setAttribute("referrerpolicy", "no-referrer");
-  const ready = new Promise((/** @type {(value?: undefined) => void} */ resolve) => {
-    frame.addEventListener("load", () => resolve(), { once: true });
+  const own = "html" in content && addressOfItsOwn();
+  const isThere = own && (await opens(frame, own, "allow-scripts allow-same-origin"));
+  if (!isThere) await opens(frame, "/preview", "allow-scripts");
+  // Its origin may be opaque, so it can't be named; the frame ignores messages of anybody but this page.
+  frame.contentWindow?.postMessage(content, "*", ports);
+}
+
+/**
+ * An address on this machine under a name that nothing else has, or "". There, the document can cancel each attempt to
+ * leave, before the browser connects. See preview_origins.py.
+ */
+function addressOfItsOwn() {
+  const { protocol, hostname, port } = location;
+  if (protocol !== "http:" || !["127.0.0.1", "localhost"].includes(hostname)) return "";
+  if (!("navigation" in window)) return "";
+  const random = crypto.getRandomValues(new Uint8Array(16));
+  const name = [...random].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `http://preview-${name}.localhost${port && `:${port}`}/preview`;
+}
+
+/**
+ * Loads the document; false if something else came, such as an error page.
+ * @param {HTMLIFrameElement} frame
+ * @param {string} address
+ * @param {string} rights
+ * @returns {Promise<boolean>}
+ */
+function opens(frame, address, rights) {
+  frame.setAttribute("sandbox", rights);
+  return new Promise((resolve) => {
+    let isLoaded = false;
+    let isReady = false;
+    const look = () => isLoaded && isReady && finish(true);
+    const hear = (/** @type {MessageEvent} */ { source, data }) => {
+      if (source !== frame.contentWindow || data !== "ready") return;
+      isReady = true;
+      look();
+    };
+    const load = () => {
+      isLoaded = true;
+      look();
+      setTimeout(() => finish(false), READY_MS);
+    };
+    const finish = (/** @type {boolean} */ isThere) => {
+      removeEventListener("message", hear);
+      resolve(isThere);
+    };
+    addEventListener("message", hear);
+    frame.addEventListener("load", load, { once: true });
+    frame.src = address;
   });
-  frame.src = "/preview";
-  // Its origin is opaque, so it can't be named; the frame ignores messages of anybody but this page.
-  return ready.then(() => frame.contentWindow?.postMessage(content, "*", ports));
 }

@@ -5,7 +5,8 @@ const LEAST_REST_MS = 50; // more drawings than 15 a second read no smoother
 const MOST_REST_MS = 90; // longer rests would be seen
 const REST_PER_DRAWING = 4; // of a drawing's time
 const HIDDEN_MS = 200; // milliseconds between two drawings while the page is not seen: it has no frames
-const TYPING_MS = 500; // since the last key: somebody types, and rests are as long as they may be
+const TYPING_MS = 500; // since the last key: somebody types, and looks at what they type
+const TYPING_REST_MS = 150; // the rest then: fewer keys come in the middle of a drawing and wait for its end
 const KEY_MS = 20; // for so long a key keeps pieces from being drawn: its own frame comes first
 
 let lastKey = -Infinity;
@@ -72,7 +73,7 @@ export class DrawingPace {
   /** @param {number} took milliseconds of the last drawing */
   #rest(took) {
     const now = performance.now();
-    const least = now - lastKey < TYPING_MS ? MOST_REST_MS : LEAST_REST_MS;
-    this.#restUntil = now + Math.min(MOST_REST_MS, Math.max(least, took * REST_PER_DRAWING));
+    const rest = Math.min(MOST_REST_MS, Math.max(LEAST_REST_MS, took * REST_PER_DRAWING));
+    this.#restUntil = now + (now - lastKey < TYPING_MS ? TYPING_REST_MS : rest);
   }
 }
