@@ -17,7 +17,7 @@ from hermes.children.helper_programs import (
     PLAIN_VARIABLES,
     trusted_path,
 )
-from hermes.primitives.untyped import object_in
+from hermes.primitives.untyped import object_in, text_in
 from hermes.settings.redaction import has_credentials
 
 log = logging.getLogger("hermes.codex")
@@ -161,11 +161,9 @@ def _named(data: Mapping[str, Any]) -> Iterator[str]:
 
 def _provider(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the table of the provider in use; empty for a built-in one. The selected profile takes precedence."""
-    profile = object_in(data.get("profiles"), data.get("profile"))
-    return object_in(
-        data.get("model_providers"),
-        profile.get("model_provider") or data.get("model_provider"),
-    )
+    profile = object_in(data.get("profiles"), text_in(data, "profile"))
+    name = text_in(profile, "model_provider") or text_in(data, "model_provider")
+    return object_in(data.get("model_providers"), name)
 
 
 def _values(value: object) -> list[Any]:

@@ -14,7 +14,7 @@ def object_of(value: object) -> UntypedObject:
     return value if isinstance(value, dict) else {}
 
 
-def object_in(value: object, name: object) -> UntypedObject:
+def object_in(value: object, name: str) -> UntypedObject:
     """Returns the object under a name of another object; an empty one if there is none."""
     return object_of(object_of(value).get(name))
 
@@ -24,7 +24,7 @@ def list_of(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def list_in(value: object, name: object) -> list[Any]:
+def list_in(value: object, name: str) -> list[Any]:
     """Returns the list under a name of an object; an empty one if there is none."""
     return list_of(object_of(value).get(name))
 
@@ -34,7 +34,7 @@ def objects_of(value: object) -> list[UntypedObject]:
     return [item for item in list_of(value) if isinstance(item, dict)]
 
 
-def objects_in(value: object, name: object) -> list[UntypedObject]:
+def objects_in(value: object, name: str) -> list[UntypedObject]:
     """Returns the objects of the list under a name of an object."""
     return objects_of(object_of(value).get(name))
 
@@ -44,7 +44,7 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def text_in(value: object, name: object) -> str:
+def text_in(value: object, name: str) -> str:
     """Returns the string under a name of an object; an empty one if there is none."""
     return text_of(object_of(value).get(name))
 
