@@ -359,7 +359,7 @@ class NativeRuntime:
         return verdict
 
     async def _adapt_prompt(self, turn: Turn) -> None:
-        """Fixes the prompt anew if calls changed what the session offers: tools may join."""
+        """Builds the prompt again if calls changed what the session offers, such as its tools."""
         prompt = turn.history.prompt
         if prompt and (now := self._adapted(prompt)) is not prompt:
             await turn.journal.record(now)
