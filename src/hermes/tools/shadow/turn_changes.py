@@ -71,7 +71,7 @@ def _take_shared(
 
 
 def _hold_back(found: dict[bytes, PathChange], unseen: Unseen) -> dict[bytes, Unkept]:
-    """Sees to it that what was only not seen before is not taken for new. Returns what undo leaves as it is."""
+    """Keeps what merely was not seen before from counting as new. Returns what undo leaves alone."""
     notes: dict[bytes, Unkept] = {}
     for path, change in found.items():
         if change.before == ABSENT and (note := unseen.hides(path)):
