@@ -10,7 +10,6 @@ import msgspec
 
 from hermes.mcp.safe_text import one_line, plain
 from hermes.mcp.server_prompts import PromptDefinition
-from hermes.primitives.untyped import object_in
 from hermes.schema.tool_spec import ToolSpec
 from hermes.settings.mcp import McpToolSettings
 
@@ -170,7 +169,7 @@ def _definition(tool: RawTool) -> Definition | str:
 def _is_sound(parameters: Mapping[str, Any]) -> bool:
     """Whether the arguments have valid names. One schema that a provider rejects spoils every request."""
     properties, required = (
-        object_in(parameters, "properties"),
+        parameters.get("properties") or {},
         parameters.get("required") or [],
     )
     if not isinstance(properties, dict) or not isinstance(required, list):
