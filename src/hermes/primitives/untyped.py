@@ -57,3 +57,8 @@ def texts_of(value: object) -> list[str]:
 def number_of(value: object) -> int:
     """Returns an integer; 0 for anything else."""
     return value if isinstance(value, int) else 0
+
+
+def real_of(value: object) -> float:
+    """Returns a number as a float; 0 for anything else."""
+    return float(value) if isinstance(value, int | float) else 0.0

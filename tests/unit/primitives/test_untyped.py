@@ -10,6 +10,7 @@ from hermes.primitives.untyped import (
     object_of,
     objects_in,
     objects_of,
+    real_of,
     text_in,
     text_of,
     texts_of,
@@ -25,6 +26,7 @@ def test_what_is_there_is_returned() -> None:
     assert texts_of(DOCUMENT["list"]) == ["text"]
     assert text_in(DOCUMENT, "text") == "words"
     assert number_of(7) == 7
+    assert (real_of(7), real_of("7")) == (7.0, 0.0)
 
 
 @pytest.mark.parametrize("value", [None, 3.5, b"bytes", object()])
