@@ -1,6 +1,7 @@
 # Hermes sets itself up: every target below works on a machine with Python 3.11+, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help run install test test-pythons check format docs site bench lock clean
+CHECKS := check-style check-types check-sentences check-layers check-docs check-web
+.PHONY: help run install test test-pythons check format docs site bench lock clean $(CHECKS)
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.11 python3.12 python3.13 python3.14,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(p))))
 VENV := .venv
@@ -32,12 +33,21 @@ test-pythons: $(VENV)/dev.stamp ## run the tests of sockets, signals and argpars
 	@$(BIN)/python scripts/test_pythons.py $(ARGS)
 
 check: $(VENV)/dev.stamp ## format, lint, types, layers, generated docs
+	@$(MAKE) --no-print-directory --jobs 2 --keep-going $(if $(filter output-sync,$(.FEATURES)),--output-sync) $(CHECKS)
+
+$(CHECKS): $(VENV)/dev.stamp
+check-style:
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+check-types:
 	@$(BIN)/pyrefly check
+check-layers:
 	@$(BIN)/lint-imports
+check-docs:
 	@$(BIN)/python scripts/generate_docs.py --check
+check-sentences:
 	@$(BIN)/python scripts/translations.py
+check-web:
 	@$(BIN)/python scripts/check_web.py
 
 format: $(VENV)/dev.stamp ## format and fix what can be fixed

@@ -10,7 +10,7 @@ import re
 
 from hermes.schema.catalogue import CATALOGUE
 from hermes.surfaces.web import override
-from sentences import SOURCE, is_translated
+from sentences import SOURCE, calls_of, is_translated, syntax_tree
 
 _SEVERAL_WORDS = re.compile(
     r"[A-Za-z]{2,}[,.:;]? +[A-Za-z]{2,}[^\n]* [a-z]{2,}|^[A-Z][a-z]+ [a-z]{2,}"
@@ -76,10 +76,8 @@ def loose_in_errors(source: str) -> list[str]:
     """Return the words of errors that are not translated, in a module below the surfaces."""
     return [
         f"{part.lineno}: {ast.unparse(part)[:80]}"
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in _errors() - FOR_PROGRAMS.keys()
+        for node in calls_of(source)
+        if isinstance(node.func, ast.Name) and node.func.id in _translated_errors()
         for part in (
             *node.args,
             *(one.value for one in node.keywords if one.arg == "hint"),
@@ -90,17 +88,16 @@ def loose_in_errors(source: str) -> list[str]:
 
 def loose_in_reasons(source: str) -> list[str]:
     """Return the reasons for the log that are finished English sentences and not made with `t.logged`."""
-    tree = ast.parse(source)
     constants = {
         target.id: node.value
-        for node in tree.body
+        for node in syntax_tree(source).body
         if isinstance(node, ast.Assign)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
     found: list[str] = []
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+    for node in calls_of(source):
+        if not isinstance(node.func, ast.Name):
             continue
         fields = _reason_fields().get(node.func.id, ())
         given = [one.value for one in node.keywords if one.arg in fields]
@@ -142,24 +139,24 @@ def _has_words(part: ast.expr) -> bool:
 
 
 @functools.cache
-def _errors() -> frozenset[str]:
-    """The names of `HermesError` and of every class below it."""
+def _translated_errors() -> frozenset[str]:
+    """The names of `HermesError` and of every class below it, but for those that stay English."""
     bases = {
         node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
         for path in SOURCE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(syntax_tree(path.read_text("utf-8")))
         if isinstance(node, ast.ClassDef)
     }
     found = {"HermesError"}
     while more := {name for name, above in bases.items() if above & found} - found:
         found |= more
-    return frozenset(found)
+    return frozenset(found - FOR_PROGRAMS.keys())
 
 
 def loose_in_python(source: str) -> list[str]:
     """Return the sentences of one module that are not translated."""
     finder = _Finder(source.split("\n"))
-    finder.visit(ast.parse(source))
+    finder.visit(syntax_tree(source))
     return finder.found
 
 

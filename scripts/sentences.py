@@ -3,6 +3,7 @@ table.
 """
 
 import ast
+import functools
 import json
 import re
 import string
@@ -31,13 +32,28 @@ _CALL = re.compile(
 )
 
 
-def placeholders(text: str) -> set[str]:
+@functools.cache
+def placeholders(text: str) -> frozenset[str]:
     """The named places of a sentence, with their formats: `count:,`."""
-    return {
+    return frozenset(
         f"{name}:{form}" if form else name
         for _, name, form, _ in string.Formatter().parse(text)
         if name is not None
-    }
+    )
+
+
+@functools.cache
+def syntax_tree(source: str) -> ast.Module:
+    """The syntax tree of a module, which several searches walk."""
+    return ast.parse(source)
+
+
+@functools.cache
+def calls_of(source: str) -> list[ast.Call]:
+    """Every call in a module."""
+    return [
+        node for node in ast.walk(syntax_tree(source)) if isinstance(node, ast.Call)
+    ]
 
 
 def every_sentence() -> list[PoKey]:
@@ -63,8 +79,8 @@ def context_of(path: Path) -> str:
 
 def policy_reasons(source: str, context: str) -> Iterator[PoKey]:
     """The reasons of one module of the policy. Raises ValueError for one that has values and is not made with `t.logged`."""
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+    for node in calls_of(source):
+        if not isinstance(node.func, ast.Name):
             continue
         if node.func.id not in _REASON_MAKERS or not node.args:
             continue
@@ -81,8 +97,8 @@ def policy_reasons(source: str, context: str) -> Iterator[PoKey]:
 
 def python_sentences(source: str, context: str) -> Iterator[PoKey]:
     """The sentences of one module. Raises ValueError for a call whose sentence is not written out."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and is_translated(node):
+    for node in calls_of(source):
+        if is_translated(node):
             texts = [one.value for one in node.args if isinstance(one, ast.Constant)]
             if len(texts) != len(node.args) or not texts:
                 raise ValueError(

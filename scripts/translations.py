@@ -8,6 +8,7 @@ do; it may only shrink. `export` prints what a language lacks as JSON, `import F
 """
 
 import argparse
+import gc
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -198,6 +199,7 @@ def main() -> int:
         "value", nargs="?", default="", help="a file, module or language"
     )
     given = parser.parse_args()
+    gc.disable()  # syntax trees have no cycles, and there are many
     sentences = every_sentence()
     match given.action:
         case "update":

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.fakes.thoroughness import rounds
 
 from hermes.testing.chromium import installed_chromium
 from hermes.testing.fetched import NotFetched
 
-settings.register_profile("house", deadline=None)
+settings.register_profile("house", deadline=None, max_examples=rounds(25, 100))
 settings.load_profile("house")
 
 _CHROMIUM = pytest.StashKey[Path | NotFetched]()

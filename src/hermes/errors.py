@@ -185,9 +185,19 @@ def os_reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+def words_of(error: BaseException) -> str:
+    """What an exception of another library says; the name of its class if it says nothing."""
+    return str(error).strip() or type(error).__name__
+
+
 def in_sentences(error: HermesError, message: str = "") -> str:
     """What happened and what to do about it, one after the other; `message` in place of the error's own words."""
     return _joined(message or error.message, error.hint)
+
+
+def reason_of(error: Exception) -> str:
+    """What happened and what to do about it, whether the error is ours or not."""
+    return in_sentences(error) if isinstance(error, HermesError) else words_of(error)
 
 
 def for_reader(error: HermesError, message: str = "") -> str:

@@ -5,13 +5,14 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
-from tests.fakes.web_server import Asked, Handler, Page, WebServer, web_server
+import pytest_asyncio
+from tests.fakes.web_server import Asked, Handler, Page, Raw, WebServer, web_server
 from tests.integration.test_tools_images import png
 
 from hermes.app.picture_tools import NobodyLooks
@@ -35,7 +36,10 @@ FORM = """<title>Form</title><h1>Hello</h1><p id=out>nothing yet</p>
 <a href="/second">Second page</a>"""
 
 OWN_PASSWORD = "correct-horse"  # noqa: S105 - made up
-pytestmark = pytest.mark.usefixtures("chromium")
+pytestmark = [
+    pytest.mark.usefixtures("chromium"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
 
 
 async def _every_name_is_loopback(host: str, port: int) -> Sequence[str]:
@@ -90,6 +94,29 @@ async def driven(
             await drive.owner.close()
 
 
+Serve: TypeAlias = Callable[[Handler], tuple[WebServer, Driving]]
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def serve(
+    tmp_path_factory: pytest.TempPathFactory, chromium: Path
+) -> AsyncIterator[Serve]:
+    """Gives a server with the pages of a test, and a browser that other tests have used before."""
+    pages: list[Handler] = []
+
+    def with_pages(new: Handler) -> tuple[WebServer, Driving]:
+        pages.append(new)
+        server.asked.clear()
+        return server, drive
+
+    def answer(asked: Asked) -> Page | Raw:
+        return pages[-1](asked)
+
+    folder = tmp_path_factory.mktemp("shared")
+    async with driven(answer, folder) as (server, drive):
+        yield with_pages
+
+
 def ref_of(text: str, label: str) -> str:
     """The reference of the element whose line holds `label`."""
     line = next(line for line in text.splitlines() if label in line)
@@ -103,33 +130,33 @@ def form(asked: Asked) -> Page:
     )
 
 
-async def test_a_page_is_opened_read_clicked_filled_and_left(tmp_path: Path) -> None:
-    async with driven(form, tmp_path) as (server, drive):
-        opened = await drive("navigate", {"url": server.url})
-        assert opened.source == f"{server.url}/"
-        assert "Page: Form" in opened.text
-        assert 'heading "Hello"' in opened.text
-        clicked = await drive("click", {"ref": ref_of(opened.text, 'button "Press"')})
-        assert "it was clicked" in clicked.text
-        chosen = await drive(
-            "select",
-            {"ref": ref_of(clicked.text, 'combobox "Colour"'), "option": "Blue"},
-        )
-        typed = {
-            "ref": ref_of(chosen.text, 'textbox "Name"'),
-            "text": "Ada",
-            "submit": True,
-        }
-        sent = await drive("type", typed)
-        assert "got /sent?name=Ada&colour=b" in sent.text
-        assert "Page: Form" in (await drive("back")).text
-        second = await drive(
-            "click", {"ref": ref_of((await drive("snapshot")).text, "Second page")}
-        )
-        assert "the second page" in second.text
-        # Chromium itself asks nobody about the forms of a page; a refused request would be told
-        seen = (opened, clicked, chosen, sent, second)
-        assert not any("googleapis" in one.text for one in seen)
+async def test_a_page_is_opened_read_clicked_filled_and_left(serve: Serve) -> None:
+    server, drive = serve(form)
+    opened = await drive("navigate", {"url": server.url})
+    assert opened.source == f"{server.url}/"
+    assert "Page: Form" in opened.text
+    assert 'heading "Hello"' in opened.text
+    clicked = await drive("click", {"ref": ref_of(opened.text, 'button "Press"')})
+    assert "it was clicked" in clicked.text
+    chosen = await drive(
+        "select",
+        {"ref": ref_of(clicked.text, 'combobox "Colour"'), "option": "Blue"},
+    )
+    typed = {
+        "ref": ref_of(chosen.text, 'textbox "Name"'),
+        "text": "Ada",
+        "submit": True,
+    }
+    sent = await drive("type", typed)
+    assert "got /sent?name=Ada&colour=b" in sent.text
+    assert "Page: Form" in (await drive("back")).text
+    second = await drive(
+        "click", {"ref": ref_of((await drive("snapshot")).text, "Second page")}
+    )
+    assert "the second page" in second.text
+    # Chromium itself asks nobody about the forms of a page; a refused request would be told
+    seen = (opened, clicked, chosen, sent, second)
+    assert not any("googleapis" in one.text for one in seen)
 
 
 async def test_whoever_decides_is_told_which_element_of_which_page(
@@ -153,37 +180,33 @@ TURNS = """<title>Turns</title><button onclick="document.title='clicked'">Show m
 <script>window.turn = () => { document.querySelector('button').textContent = 'Delete everything' }</script>"""
 
 
-async def test_an_element_that_became_another_one_is_not_clicked(
-    tmp_path: Path,
-) -> None:
-    async with driven(lambda asked: Page(TURNS), tmp_path) as (server, drive):
-        opened = await drive("navigate", {"url": server.url})
-        async with drive.owner._session.page() as page:
-            await page.evaluate("window.turn()")
-        with pytest.raises(ToolFailed, match="has changed since the page"):
-            await drive("click", {"ref": ref_of(opened.text, "Show more")})
-        seen = await drive("snapshot")
-        assert "Page: Turns" in seen.text
-        assert (
-            "Page: clicked"
-            in (
-                await drive("click", {"ref": ref_of(seen.text, "Delete everything")})
-            ).text
-        )
+async def test_an_element_that_became_another_one_is_not_clicked(serve: Serve) -> None:
+    server, drive = serve(lambda asked: Page(TURNS))
+    opened = await drive("navigate", {"url": server.url})
+    async with drive.owner._session.page() as page:
+        await page.evaluate("window.turn()")
+    with pytest.raises(ToolFailed, match="has changed since the page"):
+        await drive("click", {"ref": ref_of(opened.text, "Show more")})
+    seen = await drive("snapshot")
+    assert "Page: Turns" in seen.text
+    assert (
+        "Page: clicked"
+        in (await drive("click", {"ref": ref_of(seen.text, "Delete everything")})).text
+    )
 
 
-async def test_a_screenshot_is_a_picture(tmp_path: Path) -> None:
-    async with driven(form, tmp_path) as (server, drive):
-        await drive("navigate", {"url": server.url})
-        result = await drive("vision")
-        image = result.images[0]
-        assert image.media_type == "image/jpeg"
-        assert (await asyncio.to_thread(Path(image.source).read_bytes)).startswith(
-            b"\xff\xd8\xff"
-        )
+async def test_a_screenshot_is_a_picture(serve: Serve) -> None:
+    server, drive = serve(form)
+    await drive("navigate", {"url": server.url})
+    result = await drive("vision")
+    image = result.images[0]
+    assert image.media_type == "image/jpeg"
+    assert (await asyncio.to_thread(Path(image.source).read_bytes)).startswith(
+        b"\xff\xd8\xff"
+    )
 
 
-async def test_keys_pictures_and_the_console(tmp_path: Path) -> None:
+async def test_keys_pictures_and_the_console(serve: Serve) -> None:
     page = """<title>Keys</title><img src=/dot.png alt="a dot"><p id=out>waiting</p><script>
     console.log("hello from the page"); setTimeout(() => { throw new Error("it broke") }, 0);
     addEventListener("keydown", pressed => out.textContent = "pressed " + pressed.key)</script>"""
@@ -193,24 +216,24 @@ async def test_keys_pictures_and_the_console(tmp_path: Path) -> None:
             return Page(png(4, 3), headers={"Content-Type": "image/png"})
         return Page(page)
 
-    async with driven(handler, tmp_path) as (server, drive):
-        await drive("navigate", {"url": server.url})
-        press = drive.owner.browser_press
-        assert press.effect == "other"
-        assert press.describe({"key": "Enter"}) == f"on {server.url}/"
-        assert "pressed Escape" in (await drive("press", {"key": "Escape"})).text
-        with pytest.raises(ToolFailed, match="Unknown key"):
-            await drive("press", {"key": "Nonsense"})
-        images = await drive("get_images")
-        assert images.text == f"{server.url}/dot.png (4 x 3) a dot"
-        assert images.source == f"{server.url}/"
-        said = (await drive("console")).text
-        assert "log: hello from the page" in said
-        assert "exception: it broke" in said
-        assert (await drive("console")).text == "(nothing)"
+    server, drive = serve(handler)
+    await drive("navigate", {"url": server.url})
+    press = drive.owner.browser_press
+    assert press.effect == "other"
+    assert press.describe({"key": "Enter"}) == f"on {server.url}/"
+    assert "pressed Escape" in (await drive("press", {"key": "Escape"})).text
+    with pytest.raises(ToolFailed, match="Unknown key"):
+        await drive("press", {"key": "Nonsense"})
+    images = await drive("get_images")
+    assert images.text == f"{server.url}/dot.png (4 x 3) a dot"
+    assert images.source == f"{server.url}/"
+    said = (await drive("console")).text
+    assert "log: hello from the page" in said
+    assert "exception: it broke" in said
+    assert (await drive("console")).text == "(nothing)"
 
 
-def test_the_tools_are_there_only_if_a_browser_is(tmp_path: Path) -> None:
+async def test_the_tools_are_there_only_if_a_browser_is(tmp_path: Path) -> None:
     assert find_browser("", environment())
     assert find_browser(str(tmp_path / "none"), environment()) == ""
     assert (
@@ -219,18 +242,18 @@ def test_the_tools_are_there_only_if_a_browser_is(tmp_path: Path) -> None:
     )
 
 
-async def test_scrolling_shows_what_loads_only_then(tmp_path: Path) -> None:
+async def test_scrolling_shows_what_loads_only_then(serve: Serve) -> None:
     page = """<div style="height:3000px">top</div><p id=end>bottom</p>
     <script>addEventListener("scroll", () => document.getElementById("end").textContent = "scrolled")</script>"""
-    async with driven(lambda asked: Page(page), tmp_path) as (server, drive):
-        await drive("navigate", {"url": server.url})
-        result = await drive("scroll")
-        async with asyncio.timeout(20):
-            while "scrolled" not in result.text:
-                result = await drive("scroll")
+    server, drive = serve(lambda asked: Page(page))
+    await drive("navigate", {"url": server.url})
+    result = await drive("scroll")
+    async with asyncio.timeout(20):
+        while "scrolled" not in result.text:
+            result = await drive("scroll")
 
 
-async def test_what_the_gate_refuses_no_part_of_a_page_reaches(tmp_path: Path) -> None:
+async def test_what_the_gate_refuses_no_part_of_a_page_reaches(serve: Serve) -> None:
     """A picture, a script's request, a frame, a socket and a redirect all lead to a server that was not allowed."""
     async with web_server(lambda asked: Page("inner secret")) as inner:
         page = f"""<title>Trap</title><img src="{inner.url}/img"><iframe src="{inner.url}/frame"></iframe>
@@ -244,14 +267,14 @@ async def test_what_the_gate_refuses_no_part_of_a_page_reaches(tmp_path: Path) -
                 return Page(status=302, headers={"Location": f"{inner.url}/redirected"})
             return Page(page)
 
-        async with driven(handler, tmp_path) as (server, drive):
-            text = (await drive("navigate", {"url": server.url})).text
-            async with asyncio.timeout(20):
-                while "was not contacted" not in text or {"/redirect"} - {
-                    asked.target for asked in server.asked
-                }:
-                    text += (await drive("snapshot")).text
-            assert "inner secret" not in text
+        server, drive = serve(handler)
+        text = (await drive("navigate", {"url": server.url})).text
+        async with asyncio.timeout(20):
+            while "was not contacted" not in text or {"/redirect"} - {
+                asked.target for asked in server.asked
+            }:
+                text += (await drive("snapshot")).text
+        assert "inner secret" not in text
         assert inner.asked == []
 
 
@@ -272,13 +295,13 @@ async def test_private_places_and_other_schemes_are_refused_before_a_browser_sta
         await drive("navigate", {"url": url})
 
 
-async def test_a_redirect_of_the_page_itself_is_refused(tmp_path: Path) -> None:
+async def test_a_redirect_of_the_page_itself_is_refused(serve: Serve) -> None:
     async with web_server(lambda asked: Page("inner secret")) as inner:
         redirect = Page(status=302, headers={"Location": inner.url})
-        async with driven(lambda asked: redirect, tmp_path) as (server, drive):
-            result = await drive("navigate", {"url": server.url})
-            assert "was not contacted" in result.text
-            assert "inner secret" not in result.text
+        server, drive = serve(lambda asked: redirect)
+        result = await drive("navigate", {"url": server.url})
+        assert "was not contacted" in result.text
+        assert "inner secret" not in result.text
         assert inner.asked == []
 
 
@@ -319,15 +342,15 @@ async def _go_on(drive: Driving, url: str, *, clicks: bool) -> None:
 
 
 @pytest.mark.parametrize("rule", ["forbid", "ask"])
-@pytest.mark.parametrize("way", ["redirect", "?script", "click"])
 async def test_a_page_can_not_lead_past_the_rules_about_hosts(
-    tmp_path: Path, rule: str, way: str
+    tmp_path: Path, rule: str
 ) -> None:
     async with leading(tmp_path, rule) as (server, drive):
         url = f"http://open.example:{server.port}/"
-        path = "" if way == "click" else way
-        with pytest.raises(ToolFailed, match=r"secret\.example.*policy\.yaml"):
-            await _go_on(drive, f"{url}{path}", clicks=way == "click")
+        for way in ("redirect", "?script", "click"):
+            path = "" if way == "click" else way
+            with pytest.raises(ToolFailed, match=r"secret\.example.*policy\.yaml"):
+                await _go_on(drive, f"{url}{path}", clicks=way == "click")
         hosts = {asked.headers["host"] for asked in server.asked}
     assert hosts == {f"open.example:{server.port}"}
 
@@ -379,7 +402,7 @@ async def test_names_are_resolved_by_the_gate_alone(tmp_path: Path) -> None:
         assert set(asked) == {"app.example"}
 
 
-async def test_dialogs_and_downloads_are_refused_and_told(tmp_path: Path) -> None:
+async def test_dialogs_and_downloads_are_refused_and_told(serve: Serve) -> None:
     def handler(asked: Asked) -> Page:
         if asked.target == "/file":
             return Page(
@@ -389,13 +412,13 @@ async def test_dialogs_and_downloads_are_refused_and_told(tmp_path: Path) -> Non
             "<p>start</p><script>alert('look here')</script><a href=/file>Load</a>"
         )
 
-    async with driven(handler, tmp_path) as (server, drive):
-        opened = await drive("navigate", {"url": server.url})
-        assert "dismissed: look here" in opened.text
-        result = await drive("click", {"ref": ref_of(opened.text, 'link "Load"')})
-        async with asyncio.timeout(20):
-            while "A download was refused: evil.sh" not in result.text:
-                result = await drive("snapshot")
+    server, drive = serve(handler)
+    opened = await drive("navigate", {"url": server.url})
+    assert "dismissed: look here" in opened.text
+    result = await drive("click", {"ref": ref_of(opened.text, 'link "Load"')})
+    async with asyncio.timeout(20):
+        while "A download was refused: evil.sh" not in result.text:
+            result = await drive("snapshot")
 
 
 async def test_a_step_without_a_page_or_with_a_wrong_ref_says_what_to_do(
@@ -454,7 +477,7 @@ async def test_a_browser_that_was_killed_is_started_again(tmp_path: Path) -> Non
 
 
 async def test_a_window_that_a_page_opens_is_followed_until_it_closes(
-    tmp_path: Path,
+    serve: Serve,
 ) -> None:
     def handler(asked: Asked) -> Page:
         if asked.target == "/popup":
@@ -465,15 +488,15 @@ async def test_a_window_that_a_page_opens_is_followed_until_it_closes(
             "<title>First</title><button onclick='window.open(\"/popup\")'>More</button>"
         )
 
-    async with driven(handler, tmp_path) as (server, drive):
-        opened = await drive("navigate", {"url": server.url})
-        result = await drive("click", {"ref": ref_of(opened.text, 'button "More"')})
-        async with asyncio.timeout(20):
-            while "Leave" not in result.text:
-                result = await drive("snapshot")
-            await drive("click", {"ref": ref_of(result.text, 'button "Leave"')})
-            while "Page: First" not in result.text:
-                result = await drive("snapshot")
+    server, drive = serve(handler)
+    opened = await drive("navigate", {"url": server.url})
+    result = await drive("click", {"ref": ref_of(opened.text, 'button "More"')})
+    async with asyncio.timeout(20):
+        while "Leave" not in result.text:
+            result = await drive("snapshot")
+        await drive("click", {"ref": ref_of(result.text, 'button "Leave"')})
+        while "Page: First" not in result.text:
+            result = await drive("snapshot")
 
 
 async def test_a_key_in_an_address_is_not_sent(tmp_path: Path) -> None:
@@ -570,5 +593,5 @@ def users_of(profile: Path) -> list[int]:
 async def gone(profile: Path) -> None:
     """Waits until no process uses the profile."""
     async with asyncio.timeout(30):
-        while await asyncio.to_thread(users_of, profile):
-            pass
+        while await asyncio.to_thread(users_of, profile):  # noqa: ASYNC110 - a process has no event
+            await asyncio.sleep(0.02)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fakes.thoroughness import rounds
 
 from hermes.errors import StoreDamaged, StoreError
 from hermes.schema.events import (
@@ -180,7 +181,8 @@ def test_a_file_cut_at_any_page_keeps_the_rows_before_the_cut(
     tmp_path: Path, closed: Sample
 ) -> None:
     kept: list[int] = []
-    for size in range(0, len(closed.main), PAGE):
+    step = PAGE * rounds(5, 1)
+    for size in reversed(range(len(closed.main) - PAGE, -1, -step)):
         path = closed.lay_out(tmp_path / "home", main=closed.main[:size])
         kept.append(len(reopen(closed, path, damaged=True)))
     assert kept == sorted(kept)
@@ -251,7 +253,7 @@ def test_a_lost_header_costs_no_row(tmp_path: Path, closed: Sample) -> None:
 @pytest.mark.slow
 def test_any_lost_page_costs_only_its_own_rows(tmp_path: Path, closed: Sample) -> None:
     rng = random.Random(11)
-    for number in range(len(closed.main) // PAGE):
+    for number in range(0, len(closed.main) // PAGE, rounds(5, 1)):
         damaged = bytearray(closed.main)
         damaged[number * PAGE : (number + 1) * PAGE] = rng.choice(
             (bytes(PAGE), rng.randbytes(PAGE))
@@ -261,7 +263,7 @@ def test_any_lost_page_costs_only_its_own_rows(tmp_path: Path, closed: Sample) -
         assert len(closed.rows) - len(rows) <= 40
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=rounds(15, 60), deadline=None)
 @given(
     places=st.lists(
         st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)),
@@ -321,7 +323,7 @@ def test_a_write_ahead_log_that_is_cut_anywhere_gives_an_earlier_state(
     tmp_path: Path, crashed: Sample
 ) -> None:
     rng = random.Random(3)
-    for _ in range(25):
+    for _ in range(rounds(8, 25)):
         path = crashed.lay_out(
             tmp_path / "home", wal=crashed.wal[: rng.randrange(len(crashed.wal))]
         )
@@ -336,7 +338,7 @@ def test_damage_in_the_middle_of_the_write_ahead_log_is_noticed(
 ) -> None:
     """SQLite takes the first bad frame for the end of the log and would drop what follows without a word."""
     rng = random.Random(4)
-    for _ in range(12):
+    for _ in range(rounds(5, 12)):
         damaged = bytearray(crashed.wal)
         damaged[rng.randrange(len(damaged) // 2)] ^= 0x55
         path = crashed.lay_out(tmp_path / "home", wal=bytes(damaged))
@@ -348,7 +350,7 @@ def test_a_process_killed_while_rebuilding_loses_nothing(
     tmp_path: Path, crashed: Sample
 ) -> None:
     rng = random.Random(9)
-    for _ in range(12):
+    for _ in range(rounds(4, 12)):
         path = crashed.lay_out(tmp_path / "home", main=crashed.harmed)
         command = [sys.executable, str(WRITER), "open-once", str(path), "new"]
         with subprocess.Popen(

@@ -22,6 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from tests.fakes.store_engines import OpenStore, StoreEngine
+from tests.fakes.thoroughness import rounds
 
 from hermes.errors import (
     AnsweredAlready,
@@ -252,7 +253,7 @@ def test_the_log_agrees_with_a_model(engine: StoreEngine) -> None:
     run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=25 if is_local else 2,
+            max_examples=rounds(8, 25) if is_local else 2,
             stateful_step_count=25 if is_local else 8,
             deadline=None,
         ),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.fakes.store_engines import OpenStore, StoreEngine
+from tests.fakes.thoroughness import rounds
 
 from hermes.errors import StoreError
 from hermes.schema.events import SessionCreated, ToolStarted
@@ -90,7 +91,7 @@ def found(store: Store, query: str, **options: str) -> list[int]:
     return sorted(hit.seq for hit in store.search.find(query, limit=10_000, **options))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(40, 150), deadline=None)
 @given(text=st.text(max_size=60))
 @example(text="𐒰𐓘 𞤀𞤣 ᲐᲑ")  # scripts that are younger than SQLite's tables
 @example(text="İI ǅ ﬀ ß ς Σ ΐ")
@@ -105,7 +106,7 @@ def test_any_text_is_found_by_any_of_its_words(shared: Store, text: str) -> None
         assert not split(word).words or row.seq in found(shared, f'"{word}"'), word
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=rounds(25, 80), deadline=None)
 @given(
     texts=st.lists(
         st.one_of(
@@ -178,7 +179,7 @@ def test_a_search_does_not_wait_for_a_large_load_to_be_indexed(tmp_path: Path) -
         ] == [2003, 2, 2004]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=rounds(25, 100), deadline=None)
 @given(
     before=st.sampled_from(["", "abc", "in ", "!"]),
     run=SPACELESS,
@@ -196,7 +197,7 @@ def test_two_characters_are_enough_in_scripts_without_spaces(
     assert row.seq in found(shared, f"{before}{run}")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=rounds(80, 400), deadline=None)
 @given(query=QUERIES)
 def test_no_query_breaks_the_search(shared: Store, query: str) -> None:
     try:
@@ -315,7 +316,7 @@ def test_the_index_follows_by_itself_when_nobody_writes(tmp_path: Path) -> None:
             tick.wait(0.05)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=rounds(6, 15), deadline=None)
 @given(
     sizes=st.lists(
         st.one_of(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fakes.store_engines import OpenStore
+from tests.fakes.thoroughness import rounds
 
 from hermes.errors import ImportRejected, StoreError
 from hermes.schema.events import SessionCreated, SessionRecovered, SessionTitled
@@ -28,7 +29,7 @@ def store(open_database: OpenStore) -> Iterator[Store]:
         yield opened
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=rounds(6, 20), deadline=None)
 @given(texts=st.lists(st.text(), max_size=10))
 def test_a_round_trip_keeps_every_row(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str]

@@ -170,7 +170,7 @@ class Agent:
     def _command_file(self, session: str, texts: Sequence[str]) -> PromptFile | None:
         from hermes.app.command_turns import command_of
 
-        cwd = Path(self._app.store.sessions.origin(session).cwd or ".")
+        cwd = self._app.store.sessions.origin(session).working_directory
         return command_of(self.prompt_files, cwd, texts)
 
     def check_command(self, file: PromptFile) -> None:
@@ -179,7 +179,7 @@ class Agent:
             build_model(self._app.settings, self._secrets, model=file.model)
 
     def _read_choice(self, session: str, history: ConversationHistory) -> None:
-        root = self._app.root(session) or session
+        root = self._app.top(session)
         self._app.person(session)
         self._app.person(root)
         self._app.store.has_jobs  # noqa: B018 - remembered for a moment
@@ -251,7 +251,7 @@ class Agent:
         """What a session runs on. A child runs on what its root does, unless it works as an agent."""
         if not session:
             return self._default
-        child, session = session, self._app.root(session) or session
+        child, session = session, self._app.top(session)
         choice = self._chosen.get(session, self._default)
         if self._choice_of is not None:
             prepared = self._prepared.get(session)
@@ -301,7 +301,7 @@ class Agent:
         """What the file of that agent says to a session; nothing without an agent."""
         if not name:
             return _AgentLimits()
-        cwd = Path(self._app.store.sessions.origin(session).cwd or ".")
+        cwd = self._app.store.sessions.origin(session).working_directory
         try:
             return _limits_of(self.prompt_files.find(cwd, "agent", name))
         except HermesError:
@@ -452,7 +452,7 @@ class Agent:
 
         Raises SessionBusy while another process runs the turn.
         """
-        session = self._app.root(session) or session
+        session = self._app.top(session)
         if not self.service.works_on(session):
             await asyncio.to_thread(self.choose, session, None, approvals)
         await self.service.note_mode(session, approvals, by=self._surface or "cli")
@@ -475,7 +475,7 @@ class Agent:
         settled = 0
         for session in self.questions.sessions():
             engine = self.engine(session)
-            cwd = Path(self._app.store.sessions.origin(session).cwd or ".")
+            cwd = self._app.store.sessions.origin(session).working_directory
             for asked in await self.service.pending(session):
                 if isinstance(asked, ApprovalRequested) and engine.allows(
                     session, asked, cwd

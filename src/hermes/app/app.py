@@ -268,8 +268,7 @@ class App:
         """The person a session works for, if that is not the user. A child works for the person of its root."""
         known = self._persons.get(session)
         if known is None:
-            info = self.store.sessions.origin(session)
-            root = info.root if info.kind == "child" else session
+            root = self.store.sessions.origin(session).top or session
             first = self.store.log.events(root, limit=1)
             created = first[0].event if first else None
             known = created.person if isinstance(created, SessionCreated) else ""
@@ -355,11 +354,14 @@ class App:
         """The first session of a child's lineage; empty for a session that is not a child."""
         root = self._roots.get(session)
         if root is None:
-            info = self.store.sessions.origin(session)
-            root = info.root if info.kind == "child" else ""
+            root = self.store.sessions.origin(session).top
         with self._lock:
             self._roots[session] = root
         return root
+
+    def top(self, session: str) -> str:
+        """The session itself, or the first one of a child's lineage."""
+        return self.root(session) or session
 
     def owner(self, session: str) -> str:
         """The session that a card was made in which this session works on: its surfaces show the questions too."""

@@ -15,6 +15,7 @@ from hermes.app.session_journal import read_history
 from hermes.core.answers import Request
 from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.errors import SessionNotFound
+from hermes.primitives.untyped import object_of
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -241,6 +242,6 @@ def call_in_words(name: str, arguments: str) -> str:
         values = parse_arguments(arguments)
     except BadArguments:
         return verb
-    texts = values.values() if isinstance(values, dict) else ()
+    texts = object_of(values).values()
     first = next((one for one in texts if isinstance(one, str) and one.strip()), "")
     return f"{verb} {' '.join(first.split())}".rstrip()[:_MAX_DOING_CHARS]

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
 from hermes.app.app import App
 from hermes.app.auxiliary_models import AuxiliaryModels
@@ -73,7 +72,7 @@ async def compress(
         before = list(messages)
         await journal.record(row)
         if notes is not None:
-            cwd = Path(app.store.sessions.origin(session).cwd or ".")
+            cwd = app.store.sessions.origin(session).working_directory
             read = notes.after_compaction
             again = await asyncio.to_thread(read, journal.history, before, cwd)
             if again:

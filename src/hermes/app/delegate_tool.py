@@ -125,7 +125,7 @@ class Delegation:
             kind="child",
             parent=info.id,
             parent_seq=info.head,
-            root=info.root if info.kind == "child" else info.id,
+            root=info.top or info.id,
             surface="delegate",
             cwd=str(folder),
         )
@@ -230,9 +230,9 @@ class Delegation:
 
     def _worktree_note(self, child: str) -> str:
         """What a child left in a worktree of its own, and how that gets into the checkout."""
-        cwd = Path(self._app.store.sessions.origin(child).cwd or ".")
+        cwd = self._app.store.sessions.origin(child).working_directory
         parent = self._app.store.sessions.origin(child).parent
-        if cwd == Path(self._app.store.sessions.origin(parent).cwd or "."):
+        if cwd == self._app.store.sessions.origin(parent).working_directory:
             return ""
         from hermes.app.worktrees import user_worktrees
 

@@ -332,7 +332,7 @@ class EngineParts:
         """The tool for child agents. Somebody else's session is not told about the user's agents."""
         agents: list[tuple[str, str]] = []
         if not self.app.person(session):
-            cwd = Path(self.app.store.sessions.origin(session).cwd or ".")
+            cwd = self.app.store.sessions.origin(session).working_directory
             agents = listed_agents(self.prompt_files.all(cwd, "agent"))
         return delegate_for(self._delegation.delegate, agents)
 
@@ -638,7 +638,7 @@ class Engine:
         self, session: str, tools: Mapping[str, Tool]
     ) -> Mapping[str, Tool]:
         """Those of the tools that the command allows which started the turn."""
-        file = self._parts.command_of(self._app.root(session) or session)
+        file = self._parts.command_of(self._app.top(session))
         return file.offered(tools) if file is not None else tools
 
     def review(
@@ -699,7 +699,7 @@ class Engine:
         return {**tools_of(self._agent_file(session, agent), tools), **closing}
 
     def _agent_file(self, session: str, name: str) -> PromptFile:
-        cwd = Path(self._app.store.sessions.origin(session).cwd or ".")
+        cwd = self._app.store.sessions.origin(session).working_directory
         return self._parts.prompt_files.find(cwd, "agent", name)
 
     async def prompt(self, session: str, cwd: Path, agent: str = "") -> SessionPrompted:
@@ -714,7 +714,7 @@ class Engine:
             chat=self._chat(session),
             identity="" if is_local else read_identity(app.home.root),
         )
-        surface = app.store.sessions.origin(app.root(session) or session).surface
+        surface = app.store.sessions.origin(app.top(session)).surface
         if not is_local and surface != BATCH_SURFACE:
             person = app.person(session)
             learned = await asyncio.to_thread(parts.learner.prompt, person)

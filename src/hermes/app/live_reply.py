@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from hermes.primitives.untyped import object_in
+
 _MAX_TOOL_OUTPUT_CHARS = 64 * 1024  # the end of it
 _MAX_REPLY_CHARS = 1024 * 1024  # the beginning of it
 
@@ -76,8 +78,7 @@ class LiveReply:
         self.turn = str(partial.get("turn_id", ""))
         self._text.add(str(partial.get("text", "")))
         self._reasoning.add(str(partial.get("reasoning", "")))
-        tools = partial.get("tools")
-        self._tools = dict(tools) if isinstance(tools, dict) else {}
+        self._tools = dict(object_in(partial, "tools"))
 
     def text(self) -> str:
         """The text of the reply so far."""

@@ -17,6 +17,7 @@ from hermes.app.boards.queue_state import (
 from hermes.app.goals.waking import WAITING_ROLE
 from hermes.app.turn_placement import WORKER_ROLE
 from hermes.errors import SessionNotFound
+from hermes.primitives.untyped import real_of
 from hermes.store.leases import LEASE_TTL_S
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _last_seen(role: "HeldRole") -> float:
     if role.owner:
         return role.expires - LEASE_TTL_S
     seen = role.facts.get("seen", 0.0)
-    return float(seen) if isinstance(seen, int | float) else 0.0
+    return real_of(seen)
 
 
 def find_waiting(app: "App") -> tuple[WaitingWork, ...]:

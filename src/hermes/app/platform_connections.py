@@ -17,6 +17,7 @@ from hermes.app.mail_servers import (
     open_smtp,
 )
 from hermes.errors import HermesError, UsageError
+from hermes.primitives.untyped import object_of
 from hermes.providers.metadata_addresses import leads_to_own_network
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.edit import set_secret, set_value, unset_value
@@ -338,7 +339,7 @@ async def try_platform(
         raise _rejected(platform, str(answer.get("error", "")))
     found: Any = answer
     for name in platform.probe.who:
-        found = found.get(name, "") if isinstance(found, dict) else ""
+        found = object_of(found).get(name, "")
     return _one_line(str(found))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from hermes.core.budget import parse_amount
+from hermes.primitives.untyped import object_of
 from hermes.settings.yaml_read import YamlTooDeep, parse_yaml
 from hermes.text.plurals import count
 from hermes.tools.project_rules import front_matter
@@ -91,7 +92,7 @@ class FrontMatter:
             raise FieldError("the front matter has no end: a line `---`", 1)
         self._head = head
         found = self._parsed(head)
-        self._facts: dict[str, Any] = found if isinstance(found, dict) else {}
+        self._facts = object_of(found)
         if found is not None and not isinstance(found, dict) and strict:
             raise FieldError("expected lines like `description: TEXT`", 2)
         if strict:

@@ -476,7 +476,7 @@ class Runner:
             self._app.errors.succeeded(what)
 
     def _folder(self) -> Path:
-        return Path(self._app.store.sessions.origin(self.session).cwd or ".")
+        return self._app.store.sessions.origin(self.session).working_directory
 
     async def _run_to_end(self, runtime: Runtime, turn: Turn) -> TurnEnded:
         """The boundary of a turn: whatever fails in it ends it, with a reason."""

@@ -28,11 +28,10 @@ async def ask_beside(app: App, agent: Agent, session: str, question: str) -> str
     """The answer to a side question. The log gets only what it cost. Raises HermesError."""
     engine = agent.engine(session)
     history = await asyncio.to_thread(read_history, app.store, session)
-    prompt = history.prompt
     request = ModelRequest(
-        system=prompt.system if prompt else (),
+        system=history.system,
         messages=(*_closed(history), UserMessage(text=_ASIDE + question)),
-        tools=prompt.tools if prompt else (),
+        tools=history.tools,
         cache_key=session,
         max_output_tokens=_MAX_OUTPUT_TOKENS,
     )

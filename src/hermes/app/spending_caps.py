@@ -129,7 +129,7 @@ class Spending:
 
     def _refresh(self, session: str) -> Callable[[Cap], tuple[float, float]]:
         info = self._app.store.sessions.find(session)
-        first = info.root if info.kind == "child" else session
+        first = info.top or session
         return lambda cap: self._spent(cap, session, first)
 
     def written(self, row: Row) -> None:

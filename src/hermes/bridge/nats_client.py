@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from hermes.errors import HermesError
+from hermes.errors import HermesError, words_of
 from hermes.primitives.backoff import Backoff
 from hermes.primitives.threads import EventLoopThread
 from hermes.settings.sections import EventSettings
@@ -259,7 +259,7 @@ class NatsClient:
             log.debug("NATS: %s", error)
             return
         self._is_told = True
-        reason = str(error).strip() or type(error).__name__
+        reason = words_of(error)
         log.warning(
             "NATS can't be reached: %s (%s). Everything goes on without it, more slowly.",
             self._shown,

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from hermes.bridge.nats_client import NatsOptions, end_client
+from hermes.errors import words_of
 
 _TIMEOUT_S = 5.0
 _MAX_GOOD_LATENCY_S = 0.020
@@ -87,7 +88,7 @@ async def _has_jetstream(client: Any) -> bool:
 
 
 def _fault(error: Exception) -> NatsHealth:
-    reason = str(error).strip() or type(error).__name__
+    reason = words_of(error)
     if "authorization" in reason.lower():
         to_do = "Check the user in `events.url`, and run: hermes config set EVENTS_PASSWORD (or EVENTS_TOKEN)"
         return NatsHealth(f"it refused the connection: {reason}", to_do)

@@ -52,6 +52,10 @@ _read_only: set[str] = set()
 _unconfined: set[str] = set()
 
 
+def _search_path(environ: Mapping[str, str]) -> str:
+    return environ.get("PATH") or os.defpath
+
+
 def add_workspace(
     folder: Path, read_only: Iterable[str] = (), *, confined: bool = True
 ) -> None:
@@ -79,7 +83,7 @@ def personal_program_folders(
     if not os.path.isabs(home) or not _holds(top, (os.path.realpath(home),)):  # noqa: PTH117
         return ()
     found: dict[str, None] = {}
-    for folder in _trusted(environ.get("PATH") or os.defpath, frozenset()):
+    for folder in _trusted(_search_path(environ), frozenset()):
         place = os.path.normpath(folder)
         beside = f"{os.path.dirname(place)}/lib"  # noqa: PTH120
         for each in (place, beside) if place.endswith("/bin") else (place,):
@@ -96,7 +100,7 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
     if os.path.dirname(name):  # noqa: PTH120
         chosen = os.path.abspath(os.path.expanduser(name))  # noqa: PTH100, PTH111
         return chosen if _is_program(chosen) else None
-    search_path, workspaces = environ.get("PATH") or os.defpath, _current_workspaces()
+    search_path, workspaces = _search_path(environ), _current_workspaces()
     kept = _current_read_only()
     try:
         found = _first(name, search_path, workspaces, kept)
@@ -117,7 +121,7 @@ def beside_python(name: str) -> str | None:
 
 def skipped_program(name: str, environ: Mapping[str, str]) -> str:
     """Returns the path of a program on PATH that is not used, because a model may have written it; otherwise empty."""
-    folders = (environ.get("PATH") or os.defpath).split(os.pathsep)
+    folders = _search_path(environ).split(os.pathsep)
     programs = (os.path.abspath(os.path.join(folder, name)) for folder in folders)  # noqa: PTH100, PTH118
     return (
         "" if find_program(name, environ) else next(filter(_is_program, programs), "")
@@ -128,7 +132,7 @@ def trusted_path(environ: Mapping[str, str]) -> str:
     """Returns the PATH for a helper program, so that programs it starts are also from outside every workspace."""
     return os.pathsep.join(
         _trusted(
-            environ.get("PATH") or os.defpath,
+            _search_path(environ),
             _current_workspaces(),
             _current_read_only(),
         )

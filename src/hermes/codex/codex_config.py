@@ -18,6 +18,7 @@ import msgspec
 from hermes.codex import config_block
 from hermes.codex.elicitation import OWN_SERVER
 from hermes.primitives.files import make_private_folder
+from hermes.primitives.untyped import object_in
 from hermes.settings import atomic
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import read_text
@@ -132,9 +133,7 @@ class _Writer:
     def lines(self, wanted: BlockContents) -> Iterator[str]:
         yield from self._permissions()
         yield from self._servers(wanted)
-        plugins = self._there.get("plugins")
-        known = plugins if isinstance(plugins, Mapping) else {}
-        new = sorted(set(wanted.plugins) - set(known))
+        new = sorted(set(wanted.plugins) - set(object_in(self._there, "plugins")))
         for name in self._addable("plugins", new):
             yield from _table(("plugins", name), {"enabled": True})
 
@@ -163,8 +162,7 @@ class _Writer:
         return []
 
     def _servers(self, wanted: BlockContents) -> Iterator[str]:
-        found = self._there.get("mcp_servers")
-        known = found if isinstance(found, Mapping) else {}
+        known = object_in(self._there, "mcp_servers")
         new: list[str] = []
         for name in wanted.servers:
             if name in known or name == OWN_SERVER:

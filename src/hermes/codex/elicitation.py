@@ -9,6 +9,7 @@ import msgspec
 from hermes.codex import wire
 from hermes.codex.approver import CodexApprover, CommandPolicy, request_for
 from hermes.codex.items import Item, McpCall
+from hermes.primitives.untyped import object_in, object_of
 from hermes.schema.events import ApprovalRequested
 
 OWN_SERVER = "hermes"
@@ -96,8 +97,7 @@ class Elicitations:
     async def _tool(
         self, call: wire.CodexRequest, asked: Elicited, meta: Mapping[str, Any]
     ) -> object:
-        parameters = meta.get("tool_params")
-        arguments = parameters if isinstance(parameters, Mapping) else {}
+        arguments = object_in(meta, "tool_params")
         running = self._running(asked.server_name, arguments)
         request = self._request(call, asked, arguments, running)
         answer = await self._approver.decide(
@@ -144,10 +144,9 @@ class Elicitations:
         self, call: wire.CodexRequest, asked: Elicited
     ) -> dict[str, object] | None:
         """Asks one question per field; returns None as soon as one is not answered."""
-        fields = asked.requested_schema.get("properties")
         content: dict[str, object] = {}
-        for name, field in (fields if isinstance(fields, Mapping) else {}).items():
-            schema = field if isinstance(field, Mapping) else {}
+        for name, field in object_in(asked.requested_schema, "properties").items():
+            schema = object_of(field)
             title = str(schema.get("title") or schema.get("description") or name)
             options = [str(value) for value in schema.get("enum") or ()]
             options = options or (

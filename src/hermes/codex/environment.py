@@ -17,6 +17,7 @@ from hermes.children.helper_programs import (
     PLAIN_VARIABLES,
     trusted_path,
 )
+from hermes.primitives.untyped import object_in, text_in
 from hermes.settings.redaction import has_credentials
 
 log = logging.getLogger("hermes.codex")
@@ -76,8 +77,7 @@ def path_of_commands(environ: Mapping[str, str], config: Path) -> tuple[str, ...
     Codex itself gets only the trusted part. Empty if both are the same, or if codex's own settings set the PATH.
     """
     whole = environ.get("PATH", "")
-    policy = _parsed(config).get("shell_environment_policy")
-    chosen = _table(policy, "set") if isinstance(policy, Mapping) else {}
+    chosen = object_in(_parsed(config).get("shell_environment_policy"), "set")
     if (
         not whole
         or whole == trusted_path(environ)
@@ -161,20 +161,9 @@ def _named(data: Mapping[str, Any]) -> Iterator[str]:
 
 def _provider(data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the table of the provider in use; empty for a built-in one. The selected profile takes precedence."""
-    profile = _table(data.get("profiles"), data.get("profile"))
-    return _table(
-        data.get("model_providers"),
-        profile.get("model_provider") or data.get("model_provider"),
-    )
-
-
-def _table(tables: object, name: object) -> Mapping[str, Any]:
-    found = (
-        tables.get(name)
-        if isinstance(tables, Mapping) and isinstance(name, str)
-        else None
-    )
-    return found if isinstance(found, Mapping) else {}
+    profile = object_in(data.get("profiles"), text_in(data, "profile"))
+    name = text_in(profile, "model_provider") or text_in(data, "model_provider")
+    return object_in(data.get("model_providers"), name)
 
 
 def _values(value: object) -> list[Any]:

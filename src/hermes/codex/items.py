@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from hermes.primitives.untyped import text_in
 from hermes.schema.messages import ToolCall, ToolFinished
 from hermes.text.plurals import count
 
@@ -88,8 +89,7 @@ class PatchedFile(msgspec.Struct, frozen=True):
 
     @property
     def moved_to(self) -> str:
-        found = None if isinstance(self.kind, str) else self.kind.get("move_path")
-        return found if isinstance(found, str) else ""
+        return text_in(self.kind, "move_path")
 
 
 class PatchItem(_Item, frozen=True):
@@ -140,8 +140,7 @@ class Other(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        found = self.fields.get("text")
-        return found if isinstance(found, str) else ""
+        return text_in(self.fields, "text")
 
 
 Work: TypeAlias = CommandItem | PatchItem | McpCall | DynamicCall

@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from hermes.primitives.untyped import text_of
+
 _TAIL_BYTES = 1024 * 1024  # bytes at the end of the file, where the latest outputs are
 _EXITED = re.compile(r"(?m)^Process exited with code (-?\d+)$")
 _BODY = "\nOutput:\n"
@@ -63,7 +65,7 @@ def _decoded(line: bytes) -> _Payload | None:
 
 
 def _read(output: object) -> Output:
-    text = output if isinstance(output, str) else ""
+    text = text_of(output)
     head, found, body = text.partition(_BODY)
     if not found:
         return Output(text)

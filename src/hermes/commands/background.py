@@ -147,7 +147,7 @@ async def begin_child(context: CommandContext, session: str, kind: str) -> str:
         kind="child",
         parent=info.id,
         parent_seq=info.head,
-        root=info.root if info.kind == "child" else info.id,
+        root=info.top or info.id,
         surface=kind,
         cwd=info.cwd,
     )

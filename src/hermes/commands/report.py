@@ -19,6 +19,7 @@ from hermes.commands.doctor_checks import CHECKS, Site
 from hermes.commands.views import Block, line
 from hermes.errors import HermesError, SessionNotFound, UsageError, os_reason
 from hermes.primitives.files import create_private
+from hermes.primitives.untyped import object_of
 from hermes.schema.events import ModelRetried, ReplyRejected, TurnEnded
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.schema.sign_ins import LoginExpired
@@ -140,7 +141,7 @@ def _changed(context: CommandContext) -> Iterator[str]:
 def _differences(path: str, value: Any, default: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            known = default.get(key) if isinstance(default, dict) else None
+            known = object_of(default).get(key)
             yield from _differences(f"{path}.{key}".lstrip("."), inner, known)
     elif value != default and value not in ("", None, [], ()):
         is_plain = isinstance(value, bool | int | float) or path.startswith("model.")

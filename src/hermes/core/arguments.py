@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from hermes.primitives.untyped import list_of, object_of
+
 MAX_NESTING_DEPTH = 100
 """How deeply lists and objects may be nested."""
 DAMAGED = "\x00"
@@ -41,7 +43,7 @@ def arguments_by_name(text: str) -> dict[str, Any]:
         arguments = parse_arguments(text)
     except BadArguments:
         return {}
-    return arguments if isinstance(arguments, dict) else {}
+    return object_of(arguments)
 
 
 _TOO_DEEP = f"the arguments are nested more than {MAX_NESTING_DEPTH} levels deep. Use a flatter structure."
@@ -69,4 +71,4 @@ def _is_too_deep(value: object) -> bool:
 def _inside(value: object) -> list[object]:
     if isinstance(value, dict):
         return list(value.values())
-    return value if isinstance(value, list) else []
+    return list_of(value)

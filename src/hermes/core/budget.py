@@ -138,7 +138,7 @@ def parse_amount(text: str) -> tuple[Unit, float]:
 
 
 async def _claim_nothing(usage: Usage) -> None:
-    """Where only the caps of this turn count, nobody else has to know."""
+    """Does nothing: where only the caps of this turn count, nobody else needs to know."""
 
 
 class StepCount(msgspec.Struct):

@@ -58,14 +58,13 @@ def measure(
     history: ConversationHistory, window: int, threshold: float = 1.0
 ) -> Context:
     """What the next request would hold. Beyond `threshold`, a share of the window, the conversation is compacted."""
-    prompt = history.prompt
     parts: dict[str, list[int]] = {"instructions": []}
-    system = prompt.system if prompt else ()
+    system = history.system
     for place, text in enumerate(system):
         inside = 0 < place < len(system) - 1
         for name, piece in _named(text) if inside else [("instructions", text)]:
             parts.setdefault(name, []).append(estimate_tokens(piece))
-    parts["tools"] = [tool_tokens((tool,)) for tool in (prompt.tools if prompt else ())]
+    parts["tools"] = [tool_tokens((tool,)) for tool in history.tools]
     parts |= {"your words": [], "replies": [], "tool results": []}
     for message in history.messages:
         pictures = () if isinstance(message, AssistantMessage) else message.images

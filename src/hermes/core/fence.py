@@ -1,4 +1,4 @@
-"""The fence around text from outside: for the model, it marks data that is no instruction."""
+"""The fence around text from outside: it tells the model that the text is data, not instructions."""
 
 import re
 
@@ -24,7 +24,7 @@ def fenced(text: str, source: str) -> str:
 
 
 def unfenced(text: str) -> str:
-    """A result without the marks around text from outside, which are for the model: a person sees whose it is."""
+    """A result without the marks around text from outside. They are for the model; a person sees where the text is from."""
     if not text.startswith(FENCE):
         return text
     return _FENCED.sub(lambda found: found[1], text, count=1)

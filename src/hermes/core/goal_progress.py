@@ -1,4 +1,4 @@
-"""The goal of a session, as its log has it: what is to be reached, how far it is, and what comes next."""
+"""The goal of a session as its log records it: what to reach, how far the work has come, and what comes next."""
 
 from typing import Literal, TypeAlias
 

@@ -50,6 +50,7 @@ from hermes.schema.messages import (
     ToolFinished,
     UserMessage,
 )
+from hermes.schema.tool_spec import ToolSpec
 
 
 class Beginning(msgspec.Struct, frozen=True):
@@ -143,6 +144,16 @@ class ConversationHistory:
         """The turns that the model sees, in order."""
         self._taken_back: list[_TakenBack] = []
         self._results: dict[str, ToolFinished] = {}
+
+    @property
+    def system(self) -> tuple[str, ...]:
+        """The parts of the system prompt; empty before the first turn."""
+        return self.prompt.system if self.prompt else ()
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """The tools that the model was offered; empty before the first turn."""
+        return self.prompt.tools if self.prompt else ()
 
     def add(self, seq: int, event: Event | None, turn: str = "") -> None:
         """Adds the next row."""

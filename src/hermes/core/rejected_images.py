@@ -75,7 +75,7 @@ def steps(
 def with_descriptions(
     row: PictureReduced | PictureWithheld, described: Sequence[Event]
 ) -> PictureReduced | PictureWithheld:
-    """The row, which also tells the user if the model got all its images in words."""
+    """The row, which also tells the user if the model got descriptions in place of all its images."""
     in_words = {
         one.source
         for one in described
@@ -106,7 +106,7 @@ def _sources(images: Sequence[Image]) -> tuple[str, ...]:
 
 
 def _pictures(messages: Sequence[Message]) -> tuple[list[Image], list[Image]]:
-    """The images that no reply has followed, so that none was ever accepted, and all images that are sent."""
+    """The images that no reply has followed yet, so that none is known to be accepted; and all images that are sent."""
     fresh: list[Image] = []
     earlier: list[Image] = []
     is_fresh = True

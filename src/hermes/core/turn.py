@@ -359,7 +359,7 @@ class NativeRuntime:
         return verdict
 
     async def _adapt_prompt(self, turn: Turn) -> None:
-        """Fixes the prompt anew if calls changed what the session offers: tools may join."""
+        """Builds the prompt again if calls changed what the session offers, such as its tools."""
         prompt = turn.history.prompt
         if prompt and (now := self._adapted(prompt)) is not prompt:
             await turn.journal.record(now)
@@ -415,11 +415,10 @@ def calls_made(history: ConversationHistory) -> str:
 
 def _request(turn: Turn, messages: Sequence[Message] | None = None) -> ModelRequest:
     """The next request, without a limit on its answer."""
-    prompt = turn.history.prompt
     return ModelRequest(
-        system=prompt.system if prompt else (),
+        system=turn.history.system,
         messages=tuple(turn.history.messages if messages is None else messages),
-        tools=prompt.tools if prompt else (),
+        tools=turn.history.tools,
         cache_key=turn.session,
         folder=str(turn.cwd),
     )

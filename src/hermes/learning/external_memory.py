@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from hermes.learning.change import LearningError, MemoryEdit, Provenance
+from hermes.primitives.untyped import objects_of
 from hermes.settings import Home
 from hermes.settings.load import load_secrets
 from hermes.settings.sections import LearningSettings
@@ -215,12 +216,8 @@ def _notes(answer: object) -> list[ServiceNote]:
     if isinstance(answer, dict):
         answer = answer.get("results", answer.get("memories", []))
     found: list[ServiceNote] = []
-    for entry in answer if isinstance(answer, list) else []:
-        text = (
-            (entry.get("memory") or entry.get("text"))
-            if isinstance(entry, dict)
-            else None
-        )
+    for entry in objects_of(answer):
+        text = entry.get("memory") or entry.get("text")
         if isinstance(text, str) and text.strip():
             found.append(
                 ServiceNote(str(entry.get("id", "")), text.strip()[:_MAX_NOTE_CHARS])

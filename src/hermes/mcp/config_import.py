@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from hermes.mcp.definitions import is_server_name, usable_server_name
+from hermes.primitives.untyped import list_in
 from hermes.settings.json5_read import parse_json5
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.redaction import has_credentials
@@ -131,10 +132,9 @@ def _server(
 
 def _variables(entry: Mapping[str, Any]) -> dict[str, str]:
     """The variables of a server: those with a value, and those that codex passes on from the environment."""
-    passed = entry.get("env_vars")
     names = [
         one.get("name") if isinstance(one, dict) else one
-        for one in (passed if isinstance(passed, list) else ())
+        for one in list_in(entry, "env_vars")
     ]
     return {str(one): f"${{{one}}}" for one in names if one} | _texts(entry.get("env"))
 

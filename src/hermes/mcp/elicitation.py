@@ -9,6 +9,7 @@ from typing import Any
 from hermes.core.ports import AskUser
 from hermes.errors import ToolFailed
 from hermes.mcp.safe_text import one_line, plain
+from hermes.primitives.untyped import object_of, objects_of
 
 DECLINE = "Decline"
 _DONE = "Done"
@@ -99,11 +100,9 @@ def _choices(field: Mapping[str, Any]) -> tuple[str, ...]:
     if field.get("type") == "boolean":
         return ("Yes", "No")
     items = field.get("items") if field.get("type") == "array" else field
-    items = items if isinstance(items, dict) else {}
-    titled = items.get("oneOf") or items.get("anyOf") or ()
-    found = items.get("enum") or [
-        one.get("const") for one in titled if isinstance(one, dict)
-    ]
+    choices = object_of(items)
+    titled = choices.get("oneOf") or choices.get("anyOf")
+    found = choices.get("enum") or [one.get("const") for one in objects_of(titled)]
     return tuple(one_line(str(value), 100) for value in found if isinstance(value, str))
 
 

@@ -12,6 +12,7 @@ import msgspec
 from hermes.errors import ToolFailed, os_reason
 from hermes.mcp.safe_text import one_line, plain
 from hermes.primitives.files import create_private, make_private_folder
+from hermes.primitives.untyped import object_in
 from hermes.schema.messages import Image
 from hermes.schema.tool_spec import ToolResult
 
@@ -114,7 +115,7 @@ class ResultReader:
                 )
                 return f"[resource {one_line(str(block.get('uri', '')))}: {named}]"
             case "resource":
-                return self._resource(block.get("resource") or {})
+                return self._resource(object_in(block, "resource"))
             case kind:
                 return f"[content of an unknown kind: {one_line(str(kind), 40)}]"
 

@@ -26,6 +26,7 @@ from hermes.mcp.server_prompts import prompt_arguments
 from hermes.mcp.tool_pins import PinnedTools
 from hermes.primitives.backoff import delay_s
 from hermes.primitives.tasks import BackgroundTasks
+from hermes.primitives.untyped import object_in
 from hermes.schema.tool_spec import ToolResult
 from hermes.settings.mcp import McpServerSettings
 from hermes.text.translation import translator
@@ -79,6 +80,11 @@ class McpServer:
             self._failure = bad_name()
 
     @property
+    def _listed(self) -> Listing:
+        """What the server offers; nothing before it was asked."""
+        return self._listing or Listing()
+
+    @property
     def listing(self) -> Listing | None:
         """What the server last offered; None if it was never asked with these settings."""
         return self._listing
@@ -94,7 +100,7 @@ class McpServer:
 
     def status(self) -> ServerStatus:
         """Returns the state of the server now."""
-        listing, connection = self._listing or Listing(), self._connection
+        listing, connection = self._listed, self._connection
         state, detail = self._state()
         return ServerStatus(
             name=self.name,
@@ -130,11 +136,11 @@ class McpServer:
 
     def changed(self) -> tuple[str, ...]:
         """Returns the tools that differ from what the user accepted."""
-        return self._pins.changed(self._listing or Listing())
+        return self._pins.changed(self._listed)
 
     def is_changed(self, tool: str) -> bool:
         """Whether a tool differs from what the user accepted."""
-        return self._pins.is_changed(tool, self._listing or Listing())
+        return self._pins.is_changed(tool, self._listed)
 
     def offered(self) -> Mapping[str, Definition]:
         """Returns the tools to offer a model, as the user accepted them."""
@@ -148,7 +154,7 @@ class McpServer:
 
     def accept(self) -> None:
         """Accepts every tool as it is now, for the user."""
-        self._pins.accept(self._listing or Listing())
+        self._pins.accept(self._listed)
 
     async def connected(self) -> McpConnection:
         """Returns the connection, and opens it if necessary. Raises ServerFailed."""
@@ -282,7 +288,7 @@ class McpServer:
             raise self._unusable(failure) from failure
         self._wait_for_calls()
         reading = ResultReader(self.name, self._context.files, self._redact)
-        blocks = [one.get("content") or {} for one in messages]
+        blocks = [object_in(one, "content") for one in messages]
         text = reading.result({"content": blocks}).text
         if found := self._context.reports.scan(text):
             raise Refused(
@@ -360,7 +366,7 @@ class McpServer:
     async def _definition(self, connection: McpConnection, tool: str) -> Definition:
         async with asyncio.timeout(self.settings.timeout):
             self._update_listing(await connection.tools())
-        found = (self._listing or Listing()).tools.get(tool)
+        found = self._listed.tools.get(tool)
         if found is None:
             raise ToolFailed(
                 f"The MCP server {self.name} no longer offers {tool}.",

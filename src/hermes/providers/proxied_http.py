@@ -8,6 +8,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from hermes.errors import words_of
 from hermes.providers.http_response import ConnectionBroken
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Proxied:
         except (library.InvalidURL, library.UnsupportedProtocol) as error:
             raise OSError(f"not an address: {error}") from error
         except library.HTTPError as error:
-            raise ConnectionBroken(str(error) or type(error).__name__) from error
+            raise ConnectionBroken(words_of(error)) from error
         return ProxiedExchange(response, library)
 
     async def close(self) -> None:
@@ -75,7 +76,7 @@ class ProxiedExchange:
         try:
             return await anext(self._chunks, b"")
         except self._library.HTTPError as error:
-            raise ConnectionBroken(str(error) or type(error).__name__) from error
+            raise ConnectionBroken(words_of(error)) from error
 
     async def end(self) -> None:
         """Closes the answer."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.errors import SettingsError
+from hermes.primitives.untyped import object_of
 from hermes.settings import atomic
 from hermes.settings.home import probe
 from hermes.settings.load import MAX_CONFIG_BYTES, read_text, unusable
@@ -67,8 +68,8 @@ def _with_entry(path: Path, keys: tuple[str, ...]) -> tuple[str, ...]:
 
 def _is_empty_without(data: object, keys: tuple[str, ...]) -> bool:
     for key in keys[:-1]:
-        data = data.get(key) if isinstance(data, dict) else None
-    return isinstance(data, dict) and set(data) == {keys[-1]}
+        data = object_of(data).get(key)
+    return set(object_of(data)) == {keys[-1]}
 
 
 def remove_entry(path: Path, table: str, name: str) -> bool:

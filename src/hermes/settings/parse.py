@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
+from hermes.primitives.untyped import object_of
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.redaction import has_credentials
 from hermes.settings.sections import Settings
@@ -169,9 +170,7 @@ def overlay(
     data: Mapping[str, object], path: tuple[str, ...], value: object
 ) -> dict[str, object]:
     """Returns `data` with `value` at `path`."""
-    below = data.get(path[0])
-    nested = below if isinstance(below, dict) else {}
-    return {
-        **data,
-        path[0]: overlay(nested, path[1:], value) if len(path) > 1 else value,
-    }
+    if len(path) == 1:
+        return {**data, path[0]: value}
+    nested = object_of(data.get(path[0]))
+    return {**data, path[0]: overlay(nested, path[1:], value)}

@@ -1,6 +1,7 @@
 """The list of sessions: finding, naming and deleting them, and their cost."""
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -115,6 +116,11 @@ class SessionInfo(msgspec.Struct, frozen=True):
     seen: int = 0
     """How many messages it had when the user last viewed it on the page."""
 
+    @property
+    def top(self) -> str:
+        """The session that a subagent works for; empty for a session of its own."""
+        return self.root if self.kind == "child" else ""
+
 
 class FiledAs(NamedTuple):
     """Which sessions to list: those in a folder, the pinned or the archived ones; otherwise all but the archived."""
@@ -144,6 +150,16 @@ class SessionOrigin(msgspec.Struct, frozen=True):
     cwd: str
     created: float
     place: str = ""
+
+    @property
+    def working_directory(self) -> Path:
+        """Where the session's tools work; the current folder if none was recorded."""
+        return Path(self.cwd or ".")
+
+    @property
+    def top(self) -> str:
+        """The session that a subagent works for; empty for a session of its own."""
+        return self.root if self.kind == "child" else ""
 
 
 class UsageRow(msgspec.Struct, frozen=True):

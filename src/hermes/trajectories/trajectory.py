@@ -153,14 +153,13 @@ def read_trajectory(rows: Iterable[LoggedEvent]) -> Trajectory:
                 score = event.score
             case _:
                 pass
-    prompt = history.prompt
     return Trajectory(
         session=session,
         surface=surface,
         started=started,
         ended=ended,
-        system=prompt.system if prompt else (),
-        tools=prompt.tools if prompt else (),
+        system=history.system,
+        tools=history.tools,
         messages=tuple(
             TimedMessage(one, times.get(id(one), 0.0)) for one in history.messages
         ),

@@ -213,9 +213,10 @@ async def visiting(
 ) -> AsyncIterator[Page]:
     """A signed-in page in a context of its own; at the end it must not have complained.
 
-    Without a service worker, whose requests a test could neither see nor hold back.
+    Without a service worker, whose requests a test could neither see nor hold back, and without animations, which
+    keep a processor busy.
     """
-    options = {"service_workers": "block", **options}
+    options = {"service_workers": "block", "reduced_motion": "reduce", **options}
     context: BrowserContext = await browser.new_context(**options)
     context.set_default_timeout(PATIENCE * 1000)
     try:

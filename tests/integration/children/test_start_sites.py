@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -321,6 +322,10 @@ _FORBIDDEN = (
     ("subprocess", "getoutput"), ("subprocess", "getstatusoutput"), ("asyncio", "create_subprocess_shell"),
     *(("os", f"{kind}{end}") for kind in ("exec", "spawn") for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
 )  # fmt: skip
+_MODULES = re.compile(
+    r"\bsubprocess\b|\bshutil\b|\bwebbrowser\b|sys\.executable|sys import|import os\b|os import|create_subprocess|posix_spawn"
+)
+"""In the text of every module that could start or find a program: parsing all the others takes seconds."""
 
 
 def _offences(file: Path, top: Path = SOURCE) -> Iterator[str]:
@@ -372,7 +377,8 @@ def test_only_children_say_how_programs_are_found_and_python_is_started() -> Non
         for file in SOURCE.rglob("*.py")
         if file.relative_to(SOURCE).parts[0] not in _STARTING
     ]
-    assert [offence for file in files for offence in _offences(file)] == []
+    suspects = [file for file in files if _MODULES.search(file.read_text())]
+    assert [offence for file in suspects for offence in _offences(file)] == []
     assert len(files) > 100
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.fakes.codex_program import NEWEST, OLDEST
+from tests.fakes.thoroughness import rounds
 
 from hermes.codex import codex_config
 from hermes.codex.binary import preflight
@@ -283,7 +284,7 @@ some_servers = st.dictionaries(
 
 
 @given(own_keys, own_tables, some_servers)
-@hypothesis.settings(max_examples=12, deadline=None)
+@hypothesis.settings(max_examples=rounds(4, 12), deadline=None)
 def test_the_real_program_accepts_the_block_in_whatever_file(
     program: Path,
     keys: list[str],

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fakes.thoroughness import rounds
 from tests.unit.providers.streams import CODECS, FORMATS, endpoint
 
 from hermes.providers.control_tokens import without_control_tokens
@@ -41,7 +42,7 @@ MESSAGES: st.SearchStrategy[Message] = st.sampled_from(
 
 
 @pytest.mark.parametrize("wire", FORMATS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(40, 150), deadline=None)
 @given(
     messages=st.lists(MESSAGES, max_size=14),
     steps=st.lists(st.integers(1, 4), max_size=14),

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.fakes.thoroughness import rounds
 
 from hermes.schedules.recurrence import cron, instants, next_after, on_the_wall
 from hermes.schedules.time_zones import ScheduleError, local_zone, on_the_clock, zone
@@ -89,7 +90,7 @@ def test_a_time_on_the_wall_is_shown_or_lies_in_a_gap_that_has_just_ended(
 
 
 # Samoa once left out a whole day, on which nothing can run. Each example is two times 400 days.
-@settings(max_examples=30)
+@settings(max_examples=rounds(12, 30))
 @given(
     clock_times,
     zones.filter(lambda name: name != "Pacific/Apia"),

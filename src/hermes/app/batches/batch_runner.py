@@ -16,7 +16,7 @@ from hermes.app.batches.dataset import BatchRow
 from hermes.app.batches.row_state import RowState, row_state, row_states
 from hermes.app.session_journal import read_history
 from hermes.app.unattended_turn import answer_within
-from hermes.errors import HermesError, in_sentences
+from hermes.errors import HermesError, reason_of
 from hermes.primitives.tasks import cancel_and_wait
 from hermes.schema.events import SessionCreated, SessionScored, SessionTitled
 from hermes.schema.messages import AssistantMessage
@@ -223,7 +223,7 @@ class BatchRunner:
                     session=session,
                     attempt=attempt,
                     status="failed",
-                    detail=_words(error),
+                    detail=reason_of(error),
                 )
             finally:
                 del self._running[session]
@@ -238,7 +238,9 @@ class BatchRunner:
         try:
             await self._score(agent, row, ended)
         except HermesError as error:
-            return msgspec.structs.replace(ended, detail=f"not scored: {_words(error)}")
+            return msgspec.structs.replace(
+                ended, detail=f"not scored: {reason_of(error)}"
+            )
         return await self._look(before, attempt)
 
     async def _look(self, before: RowState, attempt: int) -> RowState:
@@ -305,7 +307,3 @@ class BatchRunner:
 def _folded(text: str) -> str:
     """The text without differences that don't matter: case, and how many spaces."""
     return " ".join(text.casefold().split())
-
-
-def _words(error: Exception) -> str:
-    return in_sentences(error) if isinstance(error, HermesError) else str(error)

@@ -112,6 +112,11 @@ def move(  # noqa: PLR0913 - what is known of a move
     return changed
 
 
+def _waiting_status(card: Card) -> CardStatus:
+    """The column in which a card waits for a worker."""
+    return "review" if card.phase == "review" else "ready"
+
+
 def promote(tx: BoardTransaction, card: Card | None) -> Card | None:
     """Makes a card ready if all its parents are done."""
     if card is None or tx.open_parents(card.id):
@@ -121,7 +126,7 @@ def promote(tx: BoardTransaction, card: Card | None) -> Card | None:
         return card
     parents = tx.parents(card.id)
     why = t.logged("all its parents are done") if parents else ""
-    status: CardStatus = "review" if card.phase == "review" else "ready"
+    status = _waiting_status(card)
     return move(tx, card, status, by="hermes", reason=why, block_reason="")
 
 
@@ -243,7 +248,7 @@ def block(
         return move(tx, card, "todo", by=by, reason=reason, kind=kind, **known)
     if kind == "transient":
         waits = {"due": tx.now + cooldown_s, "schedule": f"after: {reason}"}
-        status: CardStatus = "review" if card.phase == "review" else "ready"
+        status = _waiting_status(card)
         return move(
             tx, card, status, by=by, reason=reason, kind=kind, tells=False, **known | waits
         )  # fmt: skip
@@ -437,7 +442,7 @@ def _after_bad_ending(
 
 def _requeue(tx: BoardTransaction, card: Card, reason: str, pause_s: float) -> Card:
     """Returns a card to the status from which its run took it."""
-    status: CardStatus = "review" if card.phase == "review" else "ready"
+    status = _waiting_status(card)
     if tx.open_parents(card.id):
         status = "todo"
     waits: dict[str, Any] = {"due": 0.0, "schedule": ""}

@@ -15,7 +15,14 @@ from hermes.app.boards.claims import ClaimedCard
 from hermes.app.boards.workspaces import CardWorkspace, prepare_workspace
 from hermes.app.engine import ApprovalMode
 from hermes.app.unattended_turn import answer_within
-from hermes.errors import HermesError, NotFound, Refused, SettingsError, in_sentences
+from hermes.errors import (
+    HermesError,
+    NotFound,
+    Refused,
+    SettingsError,
+    in_sentences,
+    reason_of,
+)
 from hermes.schedules.tokens import length
 from hermes.schema.boards import (
     KANBAN_SURFACE,
@@ -231,5 +238,4 @@ def _ending_of(ended: TurnEnded | None) -> RunEnding | None:
 
 def _blocked(error: Exception) -> RunEnding:
     """Returns the ending for a card that can't start at all. It waits for a person, because a retry would not help."""
-    reason = in_sentences(error) if isinstance(error, HermesError) else str(error)
-    return RunEnding(outcome="blocked", reason=reason, kind="capability")
+    return RunEnding(outcome="blocked", reason=reason_of(error), kind="capability")

@@ -20,6 +20,7 @@ from hermes.app.boards.card_toolset import AnyBoard, CardToolset, OwnBoard, Task
 from hermes.app.boards.listing import OPEN_STATUSES, STATUSES, list_board
 from hermes.core.ports import Tool, ToolContext
 from hermes.errors import ToolFailed
+from hermes.primitives.untyped import texts_of
 from hermes.schema.boards import (
     MAX_ATTACHMENT_BYTES,
     PLAIN_AGENT,
@@ -60,8 +61,7 @@ def card_tools(app: App, session: str, secrets: Secrets) -> tuple[Tool, ...]:
 
 
 def _artifact_paths(arguments: Mapping[str, Any]) -> Iterable[str]:
-    found = arguments.get("artifacts")
-    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []  # fmt: skip
+    return texts_of(arguments.get("artifacts"))
 
 
 class CardTools(CardToolset):

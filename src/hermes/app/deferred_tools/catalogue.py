@@ -17,6 +17,7 @@ from hermes.app.deferred_tools.tool_index import ToolIndex
 from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.core.ports import Effect, ForwardedCall, Tool, ToolContext
 from hermes.errors import ToolFailed
+from hermes.primitives.untyped import list_in, object_of
 from hermes.schema.tool_spec import ToolResult, ToolSpec
 
 SEARCH, DESCRIBE, CALL = "tool_search", "tool_describe", "tool_call"
@@ -202,10 +203,10 @@ def _summary(spec: ToolSpec) -> str:
 
 
 def _type_name(schema: Any) -> str:
-    choices = schema.get("enum") if isinstance(schema, dict) else None
-    if isinstance(choices, list) and 0 < len(choices) <= 8:
+    choices = list_in(schema, "enum")
+    if 0 < len(choices) <= 8:
         return "|".join(str(one) for one in choices)
-    kind = schema.get("type", "any") if isinstance(schema, dict) else "any"
+    kind = object_of(schema).get("type", "any")
     if isinstance(kind, list):
         return "|".join(map(str, kind))
     return str(kind)

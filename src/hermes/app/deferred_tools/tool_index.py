@@ -18,6 +18,7 @@ from hermes.app.deferred_tools.related_words import (
     related_stems,
     stem,
 )
+from hermes.primitives.untyped import object_in
 from hermes.schema.tool_spec import ToolSpec
 from hermes.store.tokenizer import split
 
@@ -120,10 +121,9 @@ def _arguments(schema: Any, depth: int) -> tuple[list[str], list[str]]:
     """Returns the names and the descriptions of arguments, also of those inside others."""
     names: list[str] = []
     about: list[str] = []
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if not isinstance(properties, dict) or depth >= _MAX_SCHEMA_DEPTH:
+    if depth >= _MAX_SCHEMA_DEPTH:
         return names, about
-    for name, one in properties.items():
+    for name, one in object_in(schema, "properties").items():
         names.append(str(name))
         if isinstance(one, dict):
             about.append(str(one.get("description") or ""))

@@ -191,7 +191,7 @@ class GoalPursuit:
         """Returns the rows with the decision on what comes next."""
         progress = journal.history.goal
         goal = progress.goal
-        folder = Path(self._app.store.sessions.origin(journal.session).cwd or ".")
+        folder = self._app.store.sessions.origin(journal.session).working_directory
         if paused := _stopped(progress):
             return [GoalPaused(reason=paused, by="hermes")]
         if (failed := _failed(progress)) is not None:

@@ -18,10 +18,11 @@ import msgspec
 from hermes.app.learning.import_plan import PlannedRule
 from hermes.learning.change import LearningError
 from hermes.learning.imports.claude_code import SETTINGS_NAMES
-from hermes.learning.imports.json_fields import Object, part
+from hermes.learning.imports.json_fields import Object
 from hermes.learning.imports.openclaw import read_json5, read_small
 from hermes.learning.imports.sources import SkippedItem
 from hermes.primitives.files import PRIVATE_FILE, replace_file
+from hermes.primitives.untyped import list_in, object_in
 from hermes.settings.key_shapes import is_secret_value
 from hermes.tools.policy import ApprovalPolicy, Circumstances, RuleFile
 from hermes.tools.policy.rules import List, PolicyRule
@@ -57,14 +58,12 @@ def claude_rules(source: Path, left: list[SkippedItem]) -> list[ForeignRule]:
     found: list[ForeignRule] = []
     for name in SETTINGS_NAMES if source.is_dir() else ():
         try:
-            permissions = part(read_json5(source / name), "permissions")
+            permissions = object_in(read_json5(source / name), "permissions")
         except LearningError as error:
             left.append(SkippedItem(name, error.message))
             continue
         for theirs, title in _CLAUDE_LISTS:
-            listed = permissions.get(theirs)
-            texts = listed if isinstance(listed, list) else []
-            for text in texts[:_MAX_RULES]:
+            for text in list_in(permissions, theirs)[:_MAX_RULES]:
                 found += _translated(title, str(text)[:500], left)
         if permissions.get("defaultMode") == "bypassPermissions":
             left.append(

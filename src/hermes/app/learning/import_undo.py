@@ -30,6 +30,7 @@ from hermes.learning.change import (
 from hermes.learning.imports.sources import SkippedItem
 from hermes.learning.learning_service import LearningService
 from hermes.learning.memory_entries import Notes
+from hermes.primitives.untyped import object_of
 from hermes.settings.edit import remove_entry, set_secret, unset_value
 from hermes.settings.load import load_secrets, read_config
 from hermes.text.plurals import count
@@ -210,5 +211,5 @@ def value_at(data: object, key: str) -> object:
     """Returns the value of a key in a configuration; None if it is not set."""
     value = data
     for part in key.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
+        value = object_of(value).get(part)
     return value

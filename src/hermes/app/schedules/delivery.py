@@ -177,7 +177,7 @@ class _Chat(msgspec.Struct):
 def delivery_target(app: App, session: str) -> str:
     """Where results for a session go: its chat, or the session itself. A child has those of its root."""
     info = app.store.sessions.find(session)
-    first = info.root if info.kind == "child" else session
+    first = info.top or session
     binding = app.store.chats.of_session(first)
     if binding is None:
         return f"session:{first}"

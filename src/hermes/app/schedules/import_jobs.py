@@ -7,8 +7,9 @@ import msgspec
 
 from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.errors import HermesError
-from hermes.learning.imports.json_fields import Object, moment, part, text
+from hermes.learning.imports.json_fields import Object, moment, text
 from hermes.learning.imports.sources import SkippedItem
+from hermes.primitives.untyped import object_in
 from hermes.settings.gateway import CHAT_PLATFORMS
 
 RESTING = "imported; look at it, then resume it"
@@ -78,11 +79,11 @@ def read_openclaw_jobs(
 
 
 def _openclaw_draft(job: Object, default_agent: str) -> JobDraft:
-    payload, schedule = part(job, "payload"), part(job, "schedule")
+    payload, schedule = object_in(job, "payload"), object_in(job, "schedule")
     if payload.get("kind") not in ("agentTurn", "systemEvent"):
         raise ValueError(f"it is a job of the kind {text(payload.get('kind'))[:40]!r}")
     name, agent = text(job.get("name")), text(job.get("agentId")) or default_agent
-    delivery = part(job, "delivery")
+    delivery = object_in(job, "delivery")
     channel, to = text(delivery.get("channel")), text(delivery.get("to"))
     is_sent = delivery.get("mode") == "announce" and channel in CHAT_PLATFORMS and to
     return JobDraft(

@@ -11,9 +11,9 @@ from hermes.learning.imports.json_fields import (
     Object,
     Objects,
     moment,
-    part,
     text,
 )
+from hermes.primitives.untyped import list_of, object_in, objects_of
 from hermes.schema.messages import Usage
 
 AGENT = "claude-code"
@@ -65,7 +65,7 @@ class _Reader:
         self.title = text(title) or self.title
         if entry.get("isSidechain") or entry.get("isMeta"):
             return
-        message, when = part(entry, "message"), moment(entry.get("timestamp"))
+        message, when = object_in(entry, "message"), moment(entry.get("timestamp"))
         match entry.get("type"):
             case "user":
                 self.messages += _user(message, when)
@@ -91,9 +91,8 @@ class _Reader:
 
 def _user(message: Object, when: float) -> Iterator[ImportedMessage]:
     content = message.get("content")
-    blocks = content if isinstance(content, list) else []
-    for block in blocks:
-        if isinstance(block, dict) and block.get("type") == "tool_result":
+    for block in objects_of(content):
+        if block.get("type") == "tool_result":
             yield ImportedMessage(
                 role="tool",
                 call_id=text(block.get("tool_use_id")),
@@ -108,11 +107,7 @@ def _user(message: Object, when: float) -> Iterator[ImportedMessage]:
 
 def _assistant(message: Object, when: float, ids: CallIds) -> ImportedMessage:
     content = message.get("content")
-    blocks = (
-        [block for block in content if isinstance(block, dict)]
-        if isinstance(content, list)
-        else []
-    )
+    blocks = objects_of(content)
     calls = [block for block in blocks if block.get("type") == "tool_use"]
     thoughts = [
         text(block.get("thinking"))
@@ -128,7 +123,7 @@ def _assistant(message: Object, when: float, ids: CallIds) -> ImportedMessage:
             for block in calls
         ),
         model=text(message.get("model")),
-        usage=_usage(part(message, "usage")),
+        usage=_usage(object_in(message, "usage")),
         when=when,
     )
 
@@ -168,8 +163,7 @@ def _text_of(content: object) -> str:
     """Returns a message's text: the content itself, or its blocks of text."""
     if isinstance(content, str):
         return content
-    blocks = content if isinstance(content, list) else []
-    return text([block for block in blocks if _is_text(block)])
+    return text([block for block in list_of(content) if _is_text(block)])
 
 
 def _is_text(block: object) -> bool:

@@ -11,9 +11,9 @@ from hermes.learning.imports.json_fields import (
     Object,
     Objects,
     moment,
-    part,
     text,
 )
+from hermes.primitives.untyped import object_in
 
 AGENT = "codex"
 _ASIDE = (
@@ -40,7 +40,7 @@ def read(path: Path) -> ImportedConversation | None:
     thought: list[str] = []
     lines = Objects(path)
     for entry in lines:
-        kind, payload = entry.get("type"), part(entry, "payload")
+        kind, payload = entry.get("type"), object_in(entry, "payload")
         when = moment(entry.get("timestamp"))
         if kind == "session_meta":
             session, cwd = (
@@ -91,8 +91,8 @@ def _messages_of(item: Object, when: float, ids: CallIds) -> Iterator[ImportedMe
         yield ImportedMessage(role="assistant", calls=(call,), when=when)
     elif kind in _RESULTS:
         output = item.get("output")
-        words = text(output) or text(part(item, "output").get("content"))
-        failed = part(item, "output").get("success") is False
+        words = text(output) or text(object_in(item, "output").get("content"))
+        failed = object_in(item, "output").get("success") is False
         yield ImportedMessage(
             role="tool",
             call_id=text(item.get("call_id")),

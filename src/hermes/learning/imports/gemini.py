@@ -16,9 +16,9 @@ from hermes.learning.imports.json_fields import (
     Object,
     Objects,
     moment,
-    part,
     text,
 )
+from hermes.primitives.untyped import object_in, objects_in
 from hermes.schema.messages import Usage
 
 AGENT = "gemini"
@@ -73,9 +73,9 @@ def _replayed(path: Path) -> tuple[Object, dict[str, Object]]:
         if "id" in line:
             records[text(line["id"])] = line
             continue
-        fields = part(line, "$set") or line
+        fields = object_in(line, "$set") or line
         if isinstance(fields.get("messages"), list):
-            listed = _listed(fields, "messages")
+            listed = objects_in(fields, "messages")
             records = {text(one.get("id")): one for one in listed}
         about |= {name: value for name, value in fields.items() if name != "messages"}
     return about, records
@@ -107,11 +107,11 @@ def _messages_of(record: Object, ids: CallIds) -> Iterator[ImportedMessage]:
             yield ImportedMessage(role="user", text=words, when=when)
     if record.get("type") != "gemini":
         return
-    calls = _listed(record, "toolCalls")
+    calls = objects_in(record, "toolCalls")
     made = [ids.call(one.get("name"), one.get("args"), one.get("id")) for one in calls]
     thoughts = [
         f"{text(one.get('subject'))}: {text(one.get('description'))}"
-        for one in _listed(record, "thoughts")
+        for one in objects_in(record, "thoughts")
     ]
     yield ImportedMessage(
         role="assistant",
@@ -119,7 +119,7 @@ def _messages_of(record: Object, ids: CallIds) -> Iterator[ImportedMessage]:
         reasoning="\n".join(thoughts),
         calls=tuple(made),
         model=text(record.get("model")),
-        usage=_usage(part(record, "tokens")),
+        usage=_usage(object_in(record, "tokens")),
         when=when,
     )
     for call, one in zip(made, calls, strict=True):
@@ -133,17 +133,13 @@ def _messages_of(record: Object, ids: CallIds) -> Iterator[ImportedMessage]:
         )
 
 
-def _listed(record: Object, name: str) -> list[Object]:
-    value = record.get(name)
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []  # fmt: skip
-
-
 def _result(call: Object) -> str:
     """Returns a call's result: the text of its function responses, or else the displayed result."""
     found = call.get("result")
     parts = found if isinstance(found, list) else [found]
     outputs = [
-        part(part(one, "functionResponse"), "response").get("output") for one in parts
+        object_in(object_in(one, "functionResponse"), "response").get("output")
+        for one in parts
     ]
     words = "\n".join(text(one) for one in outputs if one)
     return words or text(found) or text(call.get("resultDisplay"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.primitives.untyped import object_in, object_of
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import read_text
 from hermes.settings.secrets import is_secret_name, parse_env
@@ -51,7 +52,7 @@ def read_configuration(home: Path) -> ImportedConfig:
         data = parse_yaml(read_text(home / "config.yaml") or "")
     except ValueError:
         return ImportedConfig(left=("config.yaml (it is not valid YAML)",))
-    data = data if isinstance(data, dict) else {}
+    data = object_of(data)
     settings: dict[str, Any] = dict(_settings(data))
     secrets = dict(_secrets(home))
     for key, value in settings.items():
@@ -68,12 +69,12 @@ def read_configuration(home: Path) -> ImportedConfig:
 def _settings(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield from _model_settings(data.get("model"))
     for (section, name), key in _SAME.items():
-        value = _object(data, section).get(name)
+        value = object_in(data, section).get(name)
         if isinstance(value, _PLAIN) and value != "":
             yield key, value
-    servers = _object(data, "mcp_servers")
+    servers = object_in(data, "mcp_servers")
     for name in servers:
-        server = _object(servers, name)
+        server = object_in(servers, name)
         for key in _SERVER:
             if key in server:
                 yield f"mcp_servers.{name}.{key}", server[key]
@@ -87,11 +88,6 @@ def _model_settings(model: object) -> Iterator[tuple[str, str]]:
             value = model.get(name)
             if isinstance(value, str) and value:
                 yield key, value
-
-
-def _object(data: dict[str, Any], name: str) -> dict[str, Any]:
-    value = data.get(name)
-    return value if isinstance(value, dict) else {}
 
 
 def _secrets(home: Path) -> Iterator[tuple[str, str]]:

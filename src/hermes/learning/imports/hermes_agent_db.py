@@ -11,6 +11,7 @@ from hermes.learning.change import LearningError
 from hermes.learning.imports.conversation import ImportedConversation, ImportedMessage
 from hermes.learning.imports.json_fields import CallIds, moment, text
 from hermes.learning.imports.sqlite_copy import copied_database
+from hermes.primitives.untyped import object_in, objects_of
 from hermes.schema.messages import ToolCall
 from hermes.text.translation import translator
 
@@ -121,13 +122,9 @@ def _calls(column: object, ids: CallIds) -> tuple[ToolCall, ...]:
     except msgspec.DecodeError:
         return ()
     calls: list[ToolCall] = []
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict):
-            inner = entry.get("function")
-            function = inner if isinstance(inner, dict) else entry
-            calls.append(
-                ids.call(
-                    function.get("name"), function.get("arguments"), entry.get("id")
-                )
-            )
+    for entry in objects_of(entries):
+        function = object_in(entry, "function") or entry
+        calls.append(
+            ids.call(function.get("name"), function.get("arguments"), entry.get("id"))
+        )
     return tuple(calls)

@@ -47,12 +47,6 @@ def text(value: object) -> str:
     return ""
 
 
-def part(value: object, name: str) -> Object:
-    """Returns an object inside another; empty if there is none."""
-    inner = value.get(name) if isinstance(value, dict) else None
-    return inner if isinstance(inner, dict) else {}
-
-
 def moment(value: object) -> float:
     """Returns a time in any format as Unix seconds; 0 if it cannot be read."""
     if isinstance(value, bool):

@@ -16,10 +16,11 @@ import msgspec
 
 from hermes.learning.change import LearningError
 from hermes.learning.imports.conversation import ImportedConversation
-from hermes.learning.imports.json_fields import Object, Objects, part, text
+from hermes.learning.imports.json_fields import Object, Objects, text
 from hermes.learning.imports.pi import conversation_of
 from hermes.learning.imports.sqlite_copy import columns, copied_database
 from hermes.learning.imports.zstd import decompressed
+from hermes.primitives.untyped import list_in, object_in, object_of, objects_in
 from hermes.settings.json5_read import parse_json5
 from hermes.text.translation import translator
 
@@ -94,12 +95,11 @@ def read_config(home: Path) -> Object:
 
 def agents(home: Path, config: Object) -> list[OpenClawAgent]:
     """Returns all agents: those of the configuration, and those that only have a folder. The default comes first."""
-    section = part(config, "agents")
-    entries = section.get("list")
+    section = object_in(config, "agents")
     listed = {
         name: entry
-        for entry in (entries if isinstance(entries, list) else [])
-        if isinstance(entry, dict) and (name := _agent_id(entry.get("id")))
+        for entry in objects_in(section, "list")
+        if (name := _agent_id(entry.get("id")))
     }
     folders = [
         path.name
@@ -108,9 +108,9 @@ def agents(home: Path, config: Object) -> list[OpenClawAgent]:
     ]
     chosen = [name for name, entry in listed.items() if entry.get("default") is True]
     default = next(iter([*chosen, *listed]), DEFAULT_AGENT)
-    given = part(section, "defaults").get("workspace") or part(config, "agent").get(
-        "workspace"
-    )
+    given = object_in(section, "defaults").get("workspace") or object_in(
+        config, "agent"
+    ).get("workspace")
     found: list[OpenClawAgent] = []
     for name in list(dict.fromkeys([default, *listed, *folders]))[:_MAX_AGENTS]:
         is_default = name == default
@@ -204,7 +204,7 @@ def _decoded(raw: object) -> Object:
         found = msgspec.json.decode(raw if isinstance(raw, bytes) else str(raw))
     except (msgspec.DecodeError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return object_of(found)
 
 
 def jobs(home: Path) -> list[Object]:
@@ -215,8 +215,8 @@ def jobs(home: Path) -> list[Object]:
             for row in columns(connection, "cron_jobs", _JOB_COLUMNS):
                 found[str(row["job_id"])] = _job(row)
     for name in ("jobs.json", "cron.json"):
-        listed = read_json5(home / "cron" / name).get("jobs")
-        for number, job in enumerate(listed if isinstance(listed, list) else ()):
+        listed = list_in(read_json5(home / "cron" / name), "jobs")
+        for number, job in enumerate(listed):
             if isinstance(job, dict):
                 found.setdefault(text(job.get("id")) or f"{name} {number}", job)
     return list(found.values())
@@ -225,7 +225,7 @@ def jobs(home: Path) -> list[Object]:
 def _job(row: dict[str, Any]) -> Object:
     """Converts a row to a job. OpenClaw uses the columns; the JSON next to them supplies the rest."""
     whole = _decoded(row["job_json"])
-    payload, schedule = part(whole, "payload"), part(whole, "schedule")
+    payload, schedule = object_in(whole, "payload"), object_in(whole, "schedule")
     columns_ = {
         "kind": row["schedule_kind"],
         "expr": row["schedule_expr"],
@@ -246,7 +246,7 @@ def _job(row: dict[str, Any]) -> Object:
         "schedule": schedule | {k: v for k, v in columns_.items() if v is not None},
         "payload": payload
         | {"kind": row["payload_kind"] or payload.get("kind"), "message": message},
-        "delivery": part(whole, "delivery")
+        "delivery": object_in(whole, "delivery")
         | {k: v for k, v in delivery.items() if v is not None},
     }
 

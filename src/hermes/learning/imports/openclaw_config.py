@@ -7,7 +7,8 @@ from typing import Any
 
 from hermes.learning.imports import openclaw
 from hermes.learning.imports.hermes_agent_config import ImportedConfig
-from hermes.learning.imports.json_fields import Object, part, text
+from hermes.learning.imports.json_fields import Object, text
+from hermes.primitives.untyped import list_in, list_of, object_in, object_of
 from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.settings.load import read_text
 from hermes.settings.secrets import is_secret_name, parse_env
@@ -72,28 +73,31 @@ class _ConfigReader:
 
     def model(self) -> Iterator[tuple[str, Any]]:
         chosen = (
-            part(part(self._config, "agents"), "defaults").get("model")
-            or part(self._config, "agent").get("model")
+            object_in(object_in(self._config, "agents"), "defaults").get("model")
+            or object_in(self._config, "agent").get("model")
             or ""
         )
-        name = text(chosen) or text(part({"model": chosen}, "model").get("primary"))
+        name = text(chosen) or text(
+            object_in({"model": chosen}, "model").get("primary")
+        )
         provider, _, model = name.partition("/")
         if not model:
             return
         yield "model.provider", provider
         yield "model.default", model
-        fallbacks = part({"model": chosen}, "model").get("fallbacks")
         others = [
             text(one).replace("/", ":", 1)
-            for one in (fallbacks if isinstance(fallbacks, list) else [])
+            for one in list_in(chosen, "fallbacks")
             if "/" in text(one)
         ]
         if others:
             yield "model.fallback", others
 
     def providers(self) -> Iterator[tuple[str, Any]]:
-        for name, entry in part(part(self._config, "models"), "providers").items():
-            address = text(entry.get("baseUrl")) if isinstance(entry, dict) else ""
+        for name, entry in object_in(
+            object_in(self._config, "models"), "providers"
+        ).items():
+            address = text(object_of(entry).get("baseUrl"))
             if not address or not re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name):
                 self.left.append(f"provider {name[:60]}")
                 continue
@@ -121,8 +125,8 @@ class _ConfigReader:
             if is_secret_name(name):
                 self.secrets.setdefault(name, value)
         for path in sorted(self._home.glob("agents/*/agent/auth-profiles.json")):
-            for entry in part(openclaw.read_json5(path), "profiles").values():
-                self._collect_profile(entry if isinstance(entry, dict) else {})
+            for entry in object_in(openclaw.read_json5(path), "profiles").values():
+                self._collect_profile(object_of(entry))
 
     def _collect_profile(self, entry: Object) -> None:
         provider = re.sub(r"\W+", "_", text(entry.get("provider"))).upper()
@@ -137,7 +141,7 @@ class _ConfigReader:
             value = self._resolved(self._channel(platform).get(key))
             if value:
                 self.secrets.setdefault(secret, value)
-        for name in part(self._config, "channels"):
+        for name in object_in(self._config, "channels"):
             if name not in CHAT_PLATFORMS and name != "defaults":
                 self.left.append(f"channel {name[:60]}")
 
@@ -150,7 +154,10 @@ class _ConfigReader:
         """Returns the people who may talk to the agent. A list that lets everyone in is skipped."""
         for platform in CHAT_PLATFORMS:
             channel = self._channel(platform)
-            own, direct = channel.get("allowFrom"), part(channel, "dm").get("allowFrom")
+            own, direct = (
+                channel.get("allowFrom"),
+                object_in(channel, "dm").get("allowFrom"),
+            )
             for one in [*_listed(own), *_listed(direct)]:
                 if one == "*":
                     self.left.append(f"channels.{platform}.allowFrom: everyone")
@@ -162,9 +169,9 @@ class _ConfigReader:
 
     def _channel(self, platform: str) -> Object:
         """Returns a platform's section; if it has several accounts, that of the default one."""
-        section = part(part(self._config, "channels"), platform)
-        accounts = part(section, "accounts")
-        return section | part(accounts, "default") if accounts else section
+        section = object_in(object_in(self._config, "channels"), platform)
+        accounts = object_in(section, "accounts")
+        return section | object_in(accounts, "default") if accounts else section
 
     def _resolved(self, value: object) -> str:
         """Returns a secret's text: the value itself, or that of the variable it names."""
@@ -176,8 +183,8 @@ class _ConfigReader:
 
 
 def _environment(home: Path, config: Object) -> Iterator[tuple[str, str]]:
-    section = part(config, "env")
-    for name, value in {**section, **part(section, "vars")}.items():
+    section = object_in(config, "env")
+    for name, value in {**section, **object_in(section, "vars")}.items():
         if isinstance(value, str) and value and "${" not in value:
             yield name, value
     for line in parse_env(read_text(home / ".env") or ""):
@@ -186,7 +193,7 @@ def _environment(home: Path, config: Object) -> Iterator[tuple[str, str]]:
 
 
 def _listed(value: object) -> list[str]:
-    items = value if isinstance(value, list) else []
+    items = list_of(value)
     found = [str(one).strip() for one in items if isinstance(one, str | int)]
     plain = [re.sub(r"^(telegram|tg|discord|slack|user):", "", one) for one in found]
     return [one for one in plain if re.fullmatch(r"[^\s,]{1,100}", one)]

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from hermes.learning.imports.conversation import ImportedConversation, ImportedMessage
-from hermes.learning.imports.json_fields import CallIds, Object, moment, part, text
+from hermes.learning.imports.json_fields import CallIds, Object, moment, text
 from hermes.learning.imports.sqlite_copy import columns, copied_database
+from hermes.primitives.untyped import object_in
 from hermes.schema.messages import Usage
 
 AGENT = "opencode"
@@ -69,7 +70,7 @@ def _files(storage: Path) -> Iterator[ImportedConversation]:
         found = sorted(
             (_record(file) for file in storage.glob(f"message/{path.stem}/*.json")),
             key=lambda one: (
-                moment(part(one, "time").get("created")),
+                moment(object_in(one, "time").get("created")),
                 text(one.get("id")),
             ),
         )
@@ -124,7 +125,7 @@ def _conversation(
 def _messages_of(
     message: Object, parts: list[Object], ids: CallIds
 ) -> Iterator[ImportedMessage]:
-    when = moment(part(message, "time").get("created"))
+    when = moment(object_in(message, "time").get("created"))
     words = "\n".join(
         text(one.get("text"))
         for one in parts
@@ -138,7 +139,9 @@ def _messages_of(
         return
     tools = [one for one in parts if one.get("type") == "tool"]
     calls = [
-        ids.call(one.get("tool"), part(one, "state").get("input"), one.get("callID"))
+        ids.call(
+            one.get("tool"), object_in(one, "state").get("input"), one.get("callID")
+        )
         for one in tools
     ]
     yield ImportedMessage(
@@ -149,11 +152,11 @@ def _messages_of(
         ),
         calls=tuple(calls),
         model=text(message.get("modelID")),
-        usage=_usage(part(message, "tokens")),
+        usage=_usage(object_in(message, "tokens")),
         when=when,
     )
     for call, one in zip(calls, tools, strict=True):
-        state = part(one, "state")
+        state = object_in(one, "state")
         if state.get("status") in ("completed", "error"):
             yield ImportedMessage(
                 role="tool",
@@ -166,7 +169,7 @@ def _messages_of(
 
 
 def _usage(counted: Object) -> Usage | None:
-    cache = part(counted, "cache")
+    cache = object_in(counted, "cache")
 
     def number(values: Object, name: str) -> int:
         value = values.get(name)

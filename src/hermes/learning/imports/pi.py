@@ -9,9 +9,9 @@ from hermes.learning.imports.json_fields import (
     Object,
     Objects,
     moment,
-    part,
     text,
 )
+from hermes.primitives.untyped import object_in, objects_of
 from hermes.schema.messages import Usage
 
 AGENT = "pi"
@@ -80,7 +80,7 @@ def _current_branch(entries: list[Object]) -> list[Object]:
 
 
 def _message_of(entry: Object, ids: CallIds) -> ImportedMessage | None:
-    message = part(entry, "message")
+    message = object_in(entry, "message")
     content = message.get("content")
     when = moment(message.get("timestamp") or entry.get("timestamp"))
     match message.get("role"):
@@ -105,7 +105,7 @@ def _message_of(entry: Object, ids: CallIds) -> ImportedMessage | None:
 
 
 def _reply(message: Object, when: float, ids: CallIds) -> ImportedMessage:
-    blocks = _blocks(message.get("content"))
+    blocks = objects_of(message.get("content"))
     calls = [block for block in blocks if block.get("type") in ("toolCall", "toolUse")]
     thoughts = [text(block.get("thinking")) for block in blocks]
     return ImportedMessage(
@@ -117,20 +117,15 @@ def _reply(message: Object, when: float, ids: CallIds) -> ImportedMessage:
             for block in calls
         ),
         model=text(message.get("model")),
-        usage=_usage(part(message, "usage")),
+        usage=_usage(object_in(message, "usage")),
         when=when,
     )
-
-
-def _blocks(content: object) -> list[Object]:
-    blocks = content if isinstance(content, list) else []
-    return [block for block in blocks if isinstance(block, dict)]
 
 
 def _words(content: object) -> str:
     if isinstance(content, str):
         return content
-    return text([block for block in _blocks(content) if block.get("type") == "text"])
+    return text([block for block in objects_of(content) if block.get("type") == "text"])
 
 
 def _usage(counted: Object) -> Usage | None:

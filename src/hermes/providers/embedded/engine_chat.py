@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from hermes.primitives.untyped import object_of
 from hermes.providers.embedded import engine_wire
 
 _TOO_LONG = "exceed_context_size_error"
@@ -85,7 +86,7 @@ class _ChatReply:
         )
 
     def _failed(self, error: Any) -> engine_wire.Failed:
-        details = error if isinstance(error, dict) else {}
+        details = object_of(error)
         message = str(details.get("message", error))
         reason: Literal["too_long", "engine"] = (
             "too_long" if details.get("type") == _TOO_LONG else "engine"

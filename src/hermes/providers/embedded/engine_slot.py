@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from hermes.errors import words_of
 from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.completion import CacheSlot, ChatTurn, Completion
 from hermes.providers.embedded.engine_chat import run_chat
@@ -274,7 +275,7 @@ class SlotBank:
         try:
             return self._library.Server(params)
         except Exception as error:
-            raise CannotStart("load", str(error) or type(error).__name__) from error
+            raise CannotStart("load", words_of(error)) from error
 
 
 def _request(prompt: Completion, limit: int) -> dict[str, Any]:

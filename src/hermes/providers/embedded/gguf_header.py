@@ -11,6 +11,8 @@ from typing import BinaryIO
 
 import msgspec
 
+from hermes.primitives.untyped import number_of, text_in
+
 MAGIC = b"GGUF"
 _MAX_HEADER_BYTES = 64_000_000
 _MAX_TENSORS = 20_000
@@ -54,22 +56,17 @@ def read_facts(path: Path) -> GgufFacts:
             raise NotGguf("its header is too long")
         values = dict(_read_pair(reader) for _ in range(pairs))
         parameters = sum(_read_tensor(reader) for _ in range(tensors))
-    architecture = _text(values, "general.architecture")
-    template = _text(values, "tokenizer.chat_template")
+    architecture = text_in(values, "general.architecture")
+    template = text_in(values, "tokenizer.chat_template")
     context = values.get(f"{architecture}.context_length", 0)
     return GgufFacts(
-        name=_text(values, "general.name"),
+        name=text_in(values, "general.name"),
         architecture=architecture,
         parameters=parameters,
-        context_tokens=context if isinstance(context, int) else 0,
+        context_tokens=number_of(context),
         has_template=bool(template),
         has_tools="tools" in template,
     )
-
-
-def _text(values: dict[str, object], key: str) -> str:
-    value = values.get(key)
-    return value if isinstance(value, str) else ""
 
 
 def _read_pair(reader: "_Reader") -> tuple[str, object]:

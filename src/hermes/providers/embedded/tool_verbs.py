@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from hermes.core.arguments import BadArguments, arguments_by_name, parse_arguments
+from hermes.primitives.untyped import list_of, text_of
 from hermes.providers.embedded.line_protocol import Action, Verb
 from hermes.providers.embedded.text_edits import (
     appended,
@@ -114,10 +115,7 @@ class OfferedTools:
         value = self._arguments(role, call)
         if value is None:
             return None
-        text = {
-            field: item if isinstance(item, str) else ""
-            for field, item in value.items()
-        }
+        text = {field: text_of(item) for field, item in value.items()}
         match role:
             case "read" | "list":
                 return Action(verb=role, path=text["path"] or ".")
@@ -238,7 +236,7 @@ class OfferedTools:
 def item_texts(items: Any) -> list[str]:
     """Returns the texts of a list's items, in any format."""
     texts = []
-    for item in items if isinstance(items, list) else []:
+    for item in list_of(items):
         if isinstance(item, dict):
             texts.append(
                 next(

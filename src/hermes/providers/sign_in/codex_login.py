@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from hermes.primitives.files import replace_file
+from hermes.primitives.untyped import object_in
 from hermes.providers.sign_in.accounts import Tokens
 from hermes.providers.sign_in.identity_http import SignInError
 from hermes.providers.sign_in.token_grants import claims_of
@@ -63,8 +64,7 @@ def describe_login(document: Mapping[str, Any]) -> dict[str, str]:
     about: dict[str, str] = {}
     for name in ("access_token", "id_token"):
         claims = claims_of(str(document.get(name) or ""))
-        own = claims.get(_AUTH_CLAIM)
-        own = own if isinstance(own, Mapping) else {}
+        own = object_in(claims, _AUTH_CLAIM)
         known = {
             "account_id": own.get("chatgpt_account_id"),
             "plan": own.get("chatgpt_plan_type"),

@@ -3,6 +3,7 @@
 from typing import Any
 from urllib.parse import urlsplit
 
+from hermes.primitives.untyped import object_in, text_in
 from hermes.providers.sign_in.accounts import Account, Tokens
 from hermes.providers.sign_in.identity_http import IdentityHttp, SignInError, is_within
 from hermes.providers.sign_in.services import SignInService
@@ -60,8 +61,7 @@ async def exchange(
         expires_at=now + _life_s(document.get("refresh_in")),
         received_at=now,
     )
-    endpoints = document.get("endpoints")
-    address = str(endpoints.get("api") or "") if isinstance(endpoints, dict) else ""
+    address = text_in(object_in(document, "endpoints"), "api")
     return tokens, _facts(service, address)
 
 

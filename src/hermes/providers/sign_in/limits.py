@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from hermes.primitives.files import make_private_folder, replace_file
+from hermes.primitives.untyped import object_in
 from hermes.providers.sign_in.states import AccountLimit
 
 _MIN_WRITE_INTERVAL_S = 30.0
@@ -71,11 +72,11 @@ def window_name(seconds: float) -> str:
 
 def chatgpt_limits(document: Mapping[str, Any], now: float) -> tuple[AccountLimit, ...]:
     """Returns the limits in ChatGPT's answer about an account's usage."""
-    rate = document.get("rate_limit")
+    rate = object_in(document, "rate_limit")
     found: list[AccountLimit] = []
     for key in ("primary_window", "secondary_window"):
-        window = rate.get(key) if isinstance(rate, Mapping) else None
-        if not isinstance(window, Mapping):
+        window = object_in(rate, key)
+        if not window:
             continue
         after = _number(window.get("reset_after_seconds"))
         found.append(

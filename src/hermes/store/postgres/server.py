@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from hermes.errors import StoreError, StoreFull
+from hermes.errors import StoreError, StoreFull, words_of
 from hermes.primitives.backoff import Backoff
 from hermes.primitives.threads import EventLoopThread
 from hermes.store.postgres.connection_pool import ConnectionPool
@@ -163,7 +163,7 @@ class PostgresServer:
 
     def _note_outage(self, error: BaseException) -> None:
         if self.reachability.is_reachable:
-            reason = str(error).strip() or type(error).__name__
+            reason = words_of(error)
             self.reachability.change(is_reachable=False, reason=reason)
             waiting.warning(
                 "Store unreachable, waiting: %s (%s)", self.options.shown, reason
@@ -177,7 +177,7 @@ class PostgresServer:
 
     def translated(self, error: BaseException) -> StoreError:
         """Returns the error for a person to read."""
-        where, reason = self.options.shown, str(error).strip() or type(error).__name__
+        where, reason = self.options.shown, words_of(error)
         if isinstance(error, asyncpg.DiskFullError):
             hint = "Nothing of this was written; everything saved before is safe. Free some space on the server."
             return StoreFull(

@@ -337,7 +337,7 @@ class EditorAgent:
         files = self._abilities.fs
         if self._client is None or files is None or not files.read_text_file:
             return None
-        root = self._app.root(session) or session
+        root = self._app.top(session)
         return self._buffers.get_or_make(
             root, lambda: EditorBuffers(self._connected, root, files, self._loop)
         )

@@ -3,7 +3,6 @@
 import functools
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from acp.schema import (
     AvailableCommand,
@@ -125,7 +124,7 @@ def expanded(app: App, agent: Agent, session: str, typed: str) -> str:
     if not typed.startswith("/"):
         return typed
     line = aliased(typed, app.settings.aliases)
-    folder = Path(app.store.sessions.origin(session).cwd or ".")
+    folder = app.store.sessions.origin(session).working_directory
     return (
         agent.learner.learning.called(line, _reserved())
         or called_prompt(agent.prompt_files, folder, line)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from acp.exceptions import RequestError
@@ -43,7 +42,7 @@ class PromptTurn:
         *,
         shows_terminals: bool = False,
     ) -> None:
-        folder = Path(app.store.sessions.origin(session).cwd or ".")
+        folder = app.store.sessions.origin(session).working_directory
         self._app = app
         self._client = client
         self._questions = questions

@@ -17,6 +17,7 @@ from acp.schema import (
 
 from hermes.app import App
 from hermes.core.arguments import BadArguments, parse_arguments
+from hermes.primitives.untyped import object_of, objects_in
 from hermes.schema.events import SessionRedone, SessionUndone, TurnStarted
 from hermes.store.log_row import Row
 from hermes.surfaces.terminal.call_words import call_words
@@ -232,18 +233,16 @@ def _parsed(arguments: str) -> dict[str, Any]:
         values = parse_arguments(arguments)
     except (BadArguments, json.JSONDecodeError):
         return {}
-    return values if isinstance(values, dict) else {}
+    return object_of(values)
 
 
 def _plan(arguments: str) -> list[PlanEntry]:
-    items = _parsed(arguments).get("items")
     return [
         helpers.plan_entry(
             str(item.get("text", "")),
             status=_PLAN_STATES.get(str(item.get("status")), "pending"),
         )
-        for item in (items if isinstance(items, list) else [])
-        if isinstance(item, dict)
+        for item in objects_in(_parsed(arguments), "items")
     ]
 
 
@@ -257,7 +256,7 @@ def past_updates(app: App, session: str) -> Iterator[Update]:
         if row.turn in undone and isinstance(row.event, TurnStarted)
         for seq in row.event.inputs
     }
-    stream = UpdateStream(Path(app.store.sessions.origin(session).cwd or "."))
+    stream = UpdateStream(app.store.sessions.origin(session).working_directory)
     for row in rows:
         if row.turn not in undone and row.seq not in hidden:
             yield from stream.past(app.envelope(row))

@@ -14,6 +14,7 @@ from hermes.app.feed import DURABLE, Feed
 from hermes.app.feed_inbox import FeedItem, Inbox, cursor_of
 from hermes.errors import SessionNotFound, StoreError
 from hermes.events.envelope import relay
+from hermes.primitives.untyped import object_of
 from hermes.schema.events import Gap
 from hermes.store.log_row import Row
 from hermes.surfaces.dashboard.publisher_cursors import Arrivals
@@ -366,10 +367,9 @@ def _is_gap_of_bridge(payload: dict[str, Any]) -> bool:
 
 def _of_terminal(params: _Params) -> tuple[str, dict[str, Any]]:
     """The topic and payload of a terminal's event, without its type, time and source, which are set here."""
-    content = params.payload if isinstance(params.payload, dict) else {}
     payload = {
         name: value
-        for name, value in content.items()
+        for name, value in object_of(params.payload).items()
         if name not in ("type", "ts", "src")
     }
     if isinstance(params.session_id, str):

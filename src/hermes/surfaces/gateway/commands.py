@@ -6,7 +6,6 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 from hermes.app import App
@@ -188,7 +187,7 @@ class ChatCommands:
 
     def _prompt(self, session: str, line: str) -> str | None:
         """The message of a command from a file."""
-        folder = Path(self.app.store.sessions.origin(session).cwd or ".")
+        folder = self.app.store.sessions.origin(session).working_directory
         return called_prompt(
             self.agent.prompt_files, folder, line, self.agent.check_command
         )

@@ -211,7 +211,7 @@ class Deliveries:
 
     def folder(self, session: str) -> Path:
         """The folder in which a session works."""
-        return Path(self._app.store.sessions.origin(session).cwd or ".")
+        return self._app.store.sessions.origin(session).working_directory
 
     def media_folder(self, session: str) -> Path:
         """The folder for the pictures that a session makes."""

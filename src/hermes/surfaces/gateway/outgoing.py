@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hermes.app import App
 from hermes.app.outgoing import KEEP_S, MessageOutbox
-from hermes.errors import HermesError, StoreError, in_sentences
+from hermes.errors import HermesError, StoreError, reason_of
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.store.outgoing import OutgoingMessage, OutgoingTable
 from hermes.surfaces.gateway.deliveries import Deliveries
@@ -82,8 +82,7 @@ class OutgoingDeliveries:
         except TimeoutError:
             await self._end(message, _LATE)
         except (HermesError, OSError) as error:
-            why = in_sentences(error) if isinstance(error, HermesError) else str(error)
-            await self._end(message, why)
+            await self._end(message, reason_of(error))
         except Exception:
             log.exception("a message to %s was not sent", message.target)
             what = t.logged("something went wrong; the gateway's log has more")

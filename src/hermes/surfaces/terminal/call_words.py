@@ -8,6 +8,7 @@ import msgspec
 
 from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.primitives.lazy_pattern import lazy_pattern
+from hermes.primitives.untyped import object_of
 from hermes.surfaces.terminal.text import one_line
 from hermes.text.translation import to_translate, translator
 
@@ -112,7 +113,7 @@ def call_words(name: str, arguments: str) -> CallWords:
     except BadArguments:
         verb = t.marked(wording.verb) if wording else _tool_name(name)
         return CallWords(verb, t("(unreadable arguments)"))
-    named: _Arguments = values if isinstance(values, dict) else {}
+    named: _Arguments = object_of(values)
     if wording is None:
         return CallWords(_tool_name(name), one_line(_values(named)))
     verb, about = t.marked(wording.verb), one_line(wording.object(named))

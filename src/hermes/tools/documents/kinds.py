@@ -36,7 +36,7 @@ RECORDINGS = frozenset(
 
 
 def document_kind(name: str, start: bytes) -> "DocumentKind | None":
-    """The kind of document that a file is, by its first kilobyte and its name; None if it is none."""
+    """The kind of document that a file is, by its first kilobyte and its name; None if it is no document."""
     lower = name.lower()
     suffix = PurePath(lower).suffix
     if start[:START_BYTES].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"%PDF-"):

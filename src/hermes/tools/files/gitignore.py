@@ -153,8 +153,9 @@ def glob_regex(glob: str) -> str:
 
 
 def _without_retries(pieces: list[str]) -> Iterator[str]:
-    """A star that another one follows within a name takes as little as it can, once: all that is left is for the other.
-    Else a name like `*a*a*a*a` would be tried in every way on a long name."""
+    """A star that another star follows in the same name matches as little as possible and is tried once; the other
+    star takes the rest. Otherwise a pattern like `*a*a*a*a` would be tried in every way on a long name.
+    """
     stars = [at for at, piece in enumerate(pieces) if piece == _STAR]
     closed: set[int] = set()
     for at, after in pairwise(stars):

@@ -31,7 +31,7 @@ class Indent(msgspec.Struct, frozen=True):
         return becomes[: len(becomes) - len(missing)] + body
 
     def text(self, lines: Sequence[str]) -> list[str] | None:
-        """All lines as they belong into the file; None if that can't be told of one."""
+        """All lines, indented as in the file; None if that can't be told for one of them."""
         moved = [self.apply(line) for line in lines]
         return (
             [line for line in moved if line is not None] if None not in moved else None

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from hermes.errors import SettingsError
+from hermes.errors import SettingsError, os_reason
 from hermes.settings.atomic import locked, replace
 from hermes.settings.load import read_text
 from hermes.settings.parse import SettingProblem
@@ -221,7 +221,7 @@ class RuleFile:
         try:
             found = self.path.stat()
         except OSError as error:
-            return SettingProblem(0, "", str(error.strerror or error).lower())
+            return SettingProblem(0, "", os_reason(error))
         if found.st_mode & 0o022:
             return SettingProblem(
                 0, "", "others can write it", f"run: chmod 600 '{self.path}'"

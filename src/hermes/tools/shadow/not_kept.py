@@ -46,8 +46,9 @@ _decode = msgspec.json.Decoder(tuple[Ignored, ...]).decode
 def note_ignored(
     git: ShadowGit, view: View, rules: Iterable[bytes], own: AbstractSet[bytes]
 ) -> str:
-    """Notes what git ignores in a folder. Returns the note's name; empty for nothing. What git and Hermes do in their
-    `own` folders is their affair: only whether those are there is noted."""
+    """Notes what git ignores in a folder. Returns the note's name; empty for nothing. Of git's
+    and Hermes' `own` folders it notes only whether they are there.
+    """
     out = git.run("ls-files", "-z", "-o", "-i", "--directory", *rules, view=view)
     start, left = os.path.join(view.root, b""), _MAX_SEARCHED_PATHS
     found: list[Ignored] = []

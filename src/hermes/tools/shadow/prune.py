@@ -86,7 +86,7 @@ def _collect(git: ShadowGit) -> None:
 def _names(record: TurnRecord) -> Iterator[str]:
     """Every content a record needs."""
     states: list[PathState] = [touched.state for touched in record.touched.values()]
-    trees: tuple[Tree, ...] = record.whole.trees if record.whole else ()
+    trees: tuple[Tree, ...] = record.trees
     if record.ended:
         states += [state for _, state in record.ended.states]
         trees += record.ended.trees

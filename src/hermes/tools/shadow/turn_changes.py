@@ -40,7 +40,7 @@ def changes_of(
     git: ShadowGit, record: TurnRecord, ended: Ended, others: Iterable[TurnRecord] = ()
 ) -> Changes:
     """Compares what was kept with how it ended. `others` are turns that ran at the same time."""
-    before = record.whole.trees if record.whole else ()
+    before = record.trees
     found = _between(git, before, ended.trees) if record.whole else {}
     unseen = Unseen(git, before, ended.trees, record.begun.at)
     notes = _hold_back(found, unseen)
@@ -71,7 +71,7 @@ def _take_shared(
 
 
 def _hold_back(found: dict[bytes, PathChange], unseen: Unseen) -> dict[bytes, Unkept]:
-    """Sees to it that what was only not seen before is not taken for new. Returns what undo leaves as it is."""
+    """Keeps what merely was not seen before from counting as new. Returns what undo leaves alone."""
     notes: dict[bytes, Unkept] = {}
     for path, change in found.items():
         if change.before == ABSENT and (note := unseen.hides(path)):
@@ -208,11 +208,7 @@ def _unkept(
     record: TurnRecord, ended: Ended, changes: Sequence[PathChange]
 ) -> Iterator[Unkept]:
     yield from record.unkept
-    old = {
-        note.path: note
-        for tree in (record.whole.trees if record.whole else ())
-        for note in tree.unkept
-    }
+    old = {note.path: note for tree in record.trees for note in tree.unkept}
     new = {note.path: note for tree in ended.trees for note in tree.unkept}
     for path in sorted(old.keys() | new.keys()):
         note = old.get(path) or new[path]
@@ -230,7 +226,7 @@ def _unkept(
 def _removable(record: TurnRecord, changes: Sequence[PathChange]) -> tuple[bytes, ...]:
     """Folders that did not exist, innermost first."""
     made = {folder for touched in record.touched.values() for folder in touched.made}
-    trees = record.whole.trees if record.whole else ()
+    trees = record.trees
     empty = {os.path.join(tree.root, path) for tree in trees for path in tree.empty}
     top = min((tree.root for tree in trees if tree.tree), key=len, default=None)
     for change in changes:

@@ -85,6 +85,11 @@ class TurnRecord:
         self.whole: Whole | None = None
         self.ended: Ended | None = None
 
+    @property
+    def trees(self) -> "tuple[Tree, ...]":
+        """The folders as they were before the turn; empty if they were not kept as a whole."""
+        return self.whole.trees if self.whole else ()
+
     def add(self, line: Line) -> None:
         """Takes in the next line. What was kept first counts."""
         match line:

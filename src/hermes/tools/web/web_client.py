@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes import __version__
-from hermes.errors import ToolFailed
+from hermes.errors import ToolFailed, words_of
 from hermes.installation import DISTRIBUTION
 from hermes.primitives.decompression import CompressionError, Decompressor
 from hermes.tools.web.address_check import AddressCheck, Passage, Unresolved
@@ -244,7 +244,7 @@ async def _decoded(
 
 
 def _broken(place: WebAddress, error: Exception) -> ToolFailed:
-    why = str(error) or type(error).__name__
+    why = words_of(error)
     return ToolFailed(
         f"{place} gave an invalid answer: {why}.", hint="Nothing was kept."
     )

@@ -550,8 +550,7 @@ class ChatRoutes:
         for one in waiting:
             with contextlib.suppress(SessionNotFound):  # deleted at this very moment
                 info = find(self._board, one["session_id"])
-                root = info.root if info.kind == "child" else ""
-                named.append(one | {"root_session_id": root, "title": info.title})
+                named.append(one | {"root_session_id": info.top, "title": info.title})
         return named
 
     async def answer(self, call: EndpointCall) -> Counted:

@@ -17,6 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 from hermes.primitives.recent import RecentDict
+from hermes.primitives.untyped import object_in
 from hermes.settings.chat_platforms import MattermostSettings
 from hermes.surfaces.gateway.adapter import (
     STREAMING_CURSOR,
@@ -271,7 +272,7 @@ class MattermostAdapter(ChatAdapter):
                 log.info("mattermost: a channel can't be read: %s", error)
                 continue
             posts = msgspec.convert(
-                list((found.get("posts") or {}).values()), list[MattermostPost]
+                list(object_in(found, "posts").values()), list[MattermostPost]
             )
             for post in sorted(posts, key=lambda one: one.create_at):
                 if post.create_at < since_ms:  # older, and edited since

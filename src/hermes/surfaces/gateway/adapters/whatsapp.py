@@ -17,6 +17,7 @@ import msgspec
 from starlette.responses import Response
 
 from hermes.primitives.recent import RecentDict
+from hermes.primitives.untyped import object_in
 from hermes.settings.chat_platforms import WhatsAppSettings
 from hermes.surfaces.gateway.adapter import (
     AdapterDeps,
@@ -159,7 +160,7 @@ class WhatsAppAdapter(ChatAdapter):
             settings.api_url,
             {"authorization": f"Bearer {token}"},
             reason=_reason,
-            explain=lambda failed: _explain(failed.error.get("error") or {}, failed),
+            explain=lambda failed: _explain(object_in(failed.error, "error"), failed),
         )
         self._inlet: Inlet | None = None
         self._is_open = False
@@ -310,8 +311,8 @@ class WhatsAppAdapter(ChatAdapter):
         """What happened on our number; the app may have several."""
         for entry in update.get("entry") or ():
             for change in entry.get("changes") or ():
-                value = change.get("value") or {}
-                about = value.get("metadata") or {}
+                value = object_in(change, "value")
+                about = object_in(value, "metadata")
                 if about.get("phone_number_id") == self._number:
                     yield value
 
@@ -352,7 +353,7 @@ def _inbound(message: dict[str, Any], contacts: list[dict[str, Any]]) -> Inbound
         return None
     profile = (contacts[0].get("profile") or {}) if contacts else {}
     pressed = _pressed(message)
-    replied_to = str((message.get("context") or {}).get("id", ""))
+    replied_to = str(object_in(message, "context").get("id", ""))
     return Inbound(
         id=str(message["id"]),
         chat=Chat("whatsapp", sender),
@@ -443,8 +444,8 @@ def _row(button: Button) -> dict[str, str]:
 
 
 def _reason(error: dict[str, Any]) -> str:
-    found = error.get("error") or {}
-    details = (found.get("error_data") or {}).get("details", "")
+    found = object_in(error, "error")
+    details = object_in(found, "error_data").get("details", "")
     return str(details or found.get("message") or found.get("title") or "")
 
 

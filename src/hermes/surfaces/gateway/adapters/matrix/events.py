@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import nio
 
+from hermes.primitives.untyped import list_in, number_of, object_in
 from hermes.surfaces.gateway.adapter import (
     Attachment,
     Chat,
@@ -70,8 +71,8 @@ def inbound_message(
     `is_for_us` decides about one that does not name the bot: by its chat, its sender and
     the id of the message that it answers.
     """
-    content: dict[str, Any] = event.source.get("content") or {}
-    relation = _table(content, "m.relates_to")
+    content: dict[str, Any] = object_in(event.source, "content")
+    relation = object_in(content, "m.relates_to")
     if relation.get("rel_type") == "m.replace" or content.get("msgtype") == "m.notice":
         return None
     thread = ""
@@ -79,11 +80,11 @@ def inbound_message(
         thread = str(relation.get("event_id", ""))
     chat = room_chat(room, thread)
     person = Person(event.sender, room.user_name(event.sender) or "")
-    replied_to = str(_table(relation, "m.in_reply_to").get("event_id", ""))
+    replied_to = str(object_in(relation, "m.in_reply_to").get("event_id", ""))
     attachment = _attachment(content)
     text = _text(content, has_file=attachment is not None, is_reply=bool(replied_to))
-    mentioned = _table(content, "m.mentions").get("user_ids")
-    text, is_named = names.read(text, mentioned if isinstance(mentioned, list) else [])
+    mentioned = list_in(object_in(content, "m.mentions"), "user_ids")
+    text, is_named = names.read(text, mentioned)
     addressed = chat.kind == "direct" or is_named or is_for_us(chat, person, replied_to)
     return Inbound(
         id=event.event_id,
@@ -147,29 +148,23 @@ def _text(content: dict[str, Any], *, has_file: bool, is_reply: bool) -> str:
     return _REPLY_FALLBACK.sub("", body) if is_reply else body
 
 
-def _table(content: dict[str, Any], name: str) -> dict[str, Any]:
-    """A part of what somebody sent. Homeservers pass on anything, so it may have any shape."""
-    found = content.get(name)
-    return found if isinstance(found, dict) else {}
-
-
 def _attachment(content: dict[str, Any]) -> Attachment | None:
-    encrypted = _table(content, "file")
+    encrypted = object_in(content, "file")
     url = str(encrypted.get("url") or content.get("url") or "")
     if not url:
         return None
-    info = _table(content, "info")
+    info = object_in(content, "info")
     media = str(info.get("mimetype", "")).partition(";")[0]
     kind = _FILE_KINDS.get(str(content.get("msgtype")), file_kind(media))
     if any(mark in content for mark in _VOICE_MARKS):
         kind = "voice"
     file = MatrixFile(
         url,
-        str(_table(encrypted, "key").get("k", "")),
-        str(_table(encrypted, "hashes").get("sha256", "")),
+        str(object_in(encrypted, "key").get("k", "")),
+        str(object_in(encrypted, "hashes").get("sha256", "")),
         str(encrypted.get("iv", "")),
     )
     name = str(content.get("filename") or content.get("body") or "")
     ref = msgspec.json.encode(file).decode()
-    size = info.get("size")
-    return Attachment(kind, ref, name, media, size if isinstance(size, int) else 0)
+    size = number_of(info.get("size"))
+    return Attachment(kind, ref, name, media, size)

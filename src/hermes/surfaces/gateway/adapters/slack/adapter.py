@@ -10,6 +10,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from hermes.primitives.untyped import text_in
 from hermes.providers.http_client import Http
 from hermes.settings.gateway import SlackSettings
 from hermes.settings.load import environment
@@ -214,7 +215,7 @@ def _failure(error: SlackApiError, *, connecting: bool) -> Exception:
     response: Any = error.response
     status = getattr(response, "status_code", 0)
     data = getattr(response, "data", response)
-    code = str(data.get("error") or "") if isinstance(data, dict) else ""
+    code = text_in(data, "error")
     if status == 429 or code == "ratelimited":
         retry_after = getattr(response, "headers", {}).get("Retry-After")
         return TooFast(float(retry_after or _DEFAULT_RETRY_AFTER_S))

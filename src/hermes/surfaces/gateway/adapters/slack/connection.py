@@ -22,6 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from hermes.errors import HermesError
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import run_until_first
+from hermes.primitives.untyped import object_in
 from hermes.settings.gateway import SlackSettings
 from hermes.surfaces.gateway.adapter import (
     Attachment,
@@ -180,7 +181,7 @@ class SlackConnection:
     async def _inbound(self, kind: str, payload: dict[str, Any]) -> Inbound | None:
         match kind:
             case "events_api":
-                event = payload.get("event") or {}
+                event = object_in(payload, "event")
                 return (
                     await self._message(event)
                     if event.get("type") in {"message", "app_mention"}
@@ -242,7 +243,7 @@ class SlackConnection:
 
     async def _press(self, payload: dict[str, Any]) -> Inbound | None:
         action = (payload.get("actions") or [{}])[0]
-        place = payload.get("container") or {}
+        place = object_in(payload, "container")
         if "value" not in action or "channel_id" not in place:
             return None
         channel, user = str(place["channel_id"]), str(payload["user"]["id"])
@@ -268,7 +269,7 @@ class SlackConnection:
                     type(error).__name__,
                 )
                 return ""
-            profile = found["user"].get("profile") or {}
+            profile = object_in(found["user"], "profile")
             self._names[user] = str(
                 profile.get("display_name") or found["user"].get("real_name") or ""
             )

@@ -6,6 +6,7 @@ import hmac
 import re
 from typing import Any
 
+from hermes.primitives.untyped import object_in
 from hermes.settings.gateway import TelegramSettings
 from hermes.settings.load import environment
 from hermes.surfaces.gateway.adapter import (
@@ -200,13 +201,13 @@ class TelegramAdapter(ChatAdapter):
     def _inbound(self, update: dict[str, Any]) -> Inbound | None:
         name = f"{self._me.get('id', '')}:{update.get('update_id')}"
         if press := update.get("callback_query"):
-            message = press.get("message") or {}
+            message = object_in(press, "message")
             if "chat" not in message:
                 return None
             return Inbound(
                 id=name,
                 chat=_chat(message),
-                person=_person(press.get("from") or {}),
+                person=_person(object_in(press, "from")),
                 pressed=str(press.get("data", "")),
                 message=str(message.get("message_id", "")),
                 ref=str(press.get("id", "")),
@@ -219,7 +220,7 @@ class TelegramAdapter(ChatAdapter):
         return Inbound(
             id=name,
             chat=_chat(message),
-            person=_person(message.get("from") or {}, is_anonymous=is_anonymous),
+            person=_person(object_in(message, "from"), is_anonymous=is_anonymous),
             text=text,
             attachments=_attachments(message),
             addressed=addressed,
@@ -233,7 +234,7 @@ class TelegramAdapter(ChatAdapter):
             return text, True
         name = re.escape(f"@{self._me.get('username', '')}")
         mention = re.compile(rf"{name}\b", re.IGNORECASE)
-        replied_to = (message.get("reply_to_message") or {}).get("from") or {}
+        replied_to = object_in(object_in(message, "reply_to_message"), "from")
         is_reply = replied_to.get("id") == self._me.get("id")
         addressed = bool(mention.search(text)) or is_reply
         return mention.sub("", text).strip(), addressed

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.primitives.untyped import object_in
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
 from hermes.surfaces.gateway import files
 from hermes.surfaces.gateway.adapter import (
@@ -127,7 +128,7 @@ def _failure(answer: dict[str, Any], method: str) -> Exception:
     code = int(answer.get("error_code") or 0)
     why = str(answer.get("description") or t.logged("no reason given"))
     if code == 429:
-        parameters = answer.get("parameters") or {}
+        parameters = object_in(answer, "parameters")
         return TooFast(float(parameters.get("retry_after") or _DEFAULT_RETRY_AFTER_S))
     if code in {401, 404} and method == "getMe":
         hint = t.logged(
