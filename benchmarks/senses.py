@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.children.own_python import module_command
-from hermes.media.media_error import MediaError
+from hermes.errors import MediaError
 from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_in import find_transcriber, transcribe
 from hermes.media.speech_models import WHISPER, model_path

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app.auxiliary_models import AuxiliaryModels, NoModel
 from hermes.core.rejected_images import NOT_DESCRIBED
-from hermes.errors import HermesError, ModelError
-from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.errors import HermesError, MediaError, MediaErrorKind, ModelError
 from hermes.media.vision import PictureAnswer
 from hermes.schema.event_base import Event
 from hermes.schema.events import PictureDescribed, PictureWithheld

@@ -10,9 +10,8 @@ from hermes.app.app import App
 from hermes.app.spending_caps import Spending
 from hermes.core.budget import BudgetSpent, Price
 from hermes.core.ports import Tool
-from hermes.errors import in_sentences
+from hermes.errors import MediaError, MediaErrorKind, in_sentences
 from hermes.media.image_backends import ImageSettings, build_backend, chosen_backend
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.picture_folder import PictureFolder
 from hermes.media.vision import PictureAnswer, PictureLooker, VisionAccess, VisionTool
 from hermes.schema.events import AuxiliaryCalled

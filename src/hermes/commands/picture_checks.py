@@ -2,9 +2,8 @@
 
 from hermes.commands.doctor_checks import Finding, Site
 from hermes.commands.views import OK, WARN
-from hermes.errors import HermesError, translated
+from hermes.errors import HermesError, MediaError, translated
 from hermes.media.image_backends import ImageSettings, build_backend, chosen_backend
-from hermes.media.media_error import MediaError
 from hermes.providers.cheapest_model import Need, cheapest
 from hermes.providers.routing import chosen_route, keys_of, route_facts, route_for
 from hermes.settings import Secrets, Settings

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from hermes.core.ports import Effect, ToolContext
-from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.picture_folder import KeptPicture, PictureFolder, read_picture
 from hermes.schema.messages import Image
 from hermes.schema.tool_spec import ToolResult
