@@ -19,7 +19,7 @@ from hermes.schema.messages import Image
 from hermes.settings.load import environment
 from hermes.text.hidden_text import without_hidden
 from hermes.text.translation import translator
-from hermes.tools.documents.kinds import RECORDINGS
+from hermes.tools.documents.kinds import RECORDINGS, is_in_repository, is_web_page
 from hermes.tools.sensitive import Guard, is_within
 
 t = translator(__name__)
@@ -54,8 +54,6 @@ _PICTURES = frozenset(
 _TABLES = frozenset((".csv", ".tsv"))
 _LONG_TABLE_LINES = 20
 """So many lines of a table are attached that is too long to be attached."""
-_WEB_PAGES = frozenset((".html", ".htm"))
-"""Attached as source, or as text if the source is long, as that of a saved page is."""
 _PAGES = lazy_pattern(
     r"(?<=\.pdf|doc[xm]|dotx|xls[xm]|ppt[xm]|ppsx|epub|pynb)#(\d+)(?:-(\d+))?$",
     re.IGNORECASE,
@@ -117,7 +115,8 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
             return "it may hold secrets"
         if not path.is_file():
             return "it is not a regular file"
-        if path.suffix.lower() in _PICTURES | RECORDINGS | _WEB_PAGES | _TABLES:
+        is_any_length = path.suffix.lower() in _PICTURES | RECORDINGS | _TABLES
+        if is_any_length or is_web_page(path.name):
             return ""
         is_long = path.stat().st_size > _MAX_BYTES
         return "it is long" if is_long and not _is_document(path) else ""
@@ -185,7 +184,7 @@ def uploaded_file(path: Path, *, listen: "Callable[[Path], str] | None" = None) 
 
 def _received(path: Path, listen: "Callable[[Path], str] | None") -> str:
     """The block of a file that came with a message; empty if it is only named."""
-    block = _extracted(str(path), path, _MAX_BYTES, listen)
+    block = _extracted(str(path), path, _MAX_BYTES, listen, is_received=True)
     if block:
         return block
     data = path.read_bytes() if path.stat().st_size <= _MAX_BYTES else b"\0"
@@ -296,14 +295,20 @@ def _content(
 
 
 def _extracted(
-    name: str, path: Path, room: int, listen: "Callable[[Path], str] | None"
+    name: str,
+    path: Path,
+    room: int,
+    listen: "Callable[[Path], str] | None",
+    *,
+    is_received: bool = False,
 ) -> str:
     """The block of a recording, a document or a table; empty for any other file, and for a recording nobody listens to."""
     suffix = path.suffix.lower()
     if suffix in RECORDINGS:
         text = listen(path)[:room] if listen else ""
         return _block(name, f"[what is said in it]\n{text}") if text else ""
-    if _is_long_page(path) or _is_document(path):
+    is_page = _is_received_page(path) if is_received else _is_page_to_read(path)
+    if is_page or _is_document(path):
         return _document(name, path, room)
     is_table = suffix in _TABLES and not _SECRET.search(path.name)
     return _table(name, path, room) if is_table else ""
@@ -315,19 +320,29 @@ def _is_document(path: Path) -> bool:
     return is_document(path)
 
 
-def _is_long_page(path: Path) -> bool:
-    return path.suffix.lower() in _WEB_PAGES and path.stat().st_size > _MAX_BYTES
+def _is_received_page(path: Path) -> bool:
+    """Whether a file is a web page that can be read. One that somebody sent is always attached as text."""
+    from hermes.tools.documents.pages import can_read_html
+
+    return is_web_page(path.name) and can_read_html()
+
+
+def _is_page_to_read(path: Path) -> bool:
+    """Whether a file of the user is a web page that is attached as text: any but the short source of a project."""
+    if not _is_received_page(path):
+        return False
+    return path.stat().st_size > _MAX_BYTES or not is_in_repository(path)
 
 
 def _document(name: str, path: Path, room: int) -> str:
     """The block of a document: the pages that were asked for, or as many as there is room for."""
+    from hermes.tools.documents.document import WHOLE, PageRange
     from hermes.tools.documents.reader import DocumentReader, read_pages
 
-    wanted = _PAGES.search(name)
-    first, last = (wanted[1], wanted[2] or wanted[1]) if wanted else ("1", "")
-    kind = "html" if _is_long_page(path) else None
-    reader = DocumentReader(environment())
-    pages = read_pages(reader, path, int(first), int(last or 0), kind)
+    found = _PAGES.search(name)
+    wanted = PageRange(int(found[1]), int(found[2] or found[1])) if found else WHOLE
+    kind = "html" if is_web_page(path.name) else None
+    pages = read_pages(DocumentReader(environment()), path, wanted, kind)
     if pages is None:
         return ""
     text, label = without_hidden(pages.text), pages.label
