@@ -47,6 +47,10 @@ class NobodyLooks:
         """Leaves that open."""
         return False
 
+    def can_look(self, session: str) -> bool:  # noqa: ARG002 - the port's shape
+        """Lists the tools for it."""
+        return True
+
     async def answer(self, session: str, image: Image, question: str) -> PictureAnswer:  # noqa: ARG002 - the port's shape
         """Always fails."""
         raise MediaError(
@@ -111,7 +115,10 @@ class PicturePorts(msgspec.Struct, frozen=True):
 class PictureTools:
     """Makes the tools of one session whose backend is there and not switched off."""
 
-    def __init__(self, app: App, secrets: Secrets, ports: PicturePorts | None) -> None:
+    def __init__(
+        self, app: App, secrets: Secrets, ports: PicturePorts | None, session: str = ""
+    ) -> None:
+        self._session = session
         self._app = app
         self._secrets = secrets
         self._looker = ports.looker if ports else NobodyLooks()
@@ -172,7 +179,7 @@ class PictureTools:
             return tuple(browser.tools)
         from hermes.media.vision import BrowserVision
 
-        looking = BrowserVision(browser, self._folder, self._looker)
+        looking = BrowserVision(browser, self._folder, self._looker, self._session)
         return (*browser.tools, looking.browser_vision)
 
     @property
@@ -186,4 +193,4 @@ class PictureTools:
             environment(),
             rule=host_rule(self._app.home.root),
         )
-        return VisionTool(self._folder, access, self._looker)
+        return VisionTool(self._folder, access, self._looker, self._session)
