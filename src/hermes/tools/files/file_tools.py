@@ -92,16 +92,14 @@ class FileTools:
     def read_file(
         self,
         context: ToolContext,
-        path: Annotated[
-            str, Meta(description="Absolute, or relative to the working directory.")
-        ],
+        path: str,
         offset: Annotated[int, Meta(ge=1, description="First line.")] = 1,
         limit: Annotated[int, Meta(ge=1, le=MAX_LINES)] = MAX_LINES,
         pages: Annotated[str, Meta(description="Of a document: 3-5.")] = "",
         raw: bool = False,
     ) -> ToolResult:
-        """Reads a file: text, a document, a recording. At most 50 KB at once. A web page outside a repository is shown
-        as text, or its source if raw."""
+        """Reads text, a document or a recording; at most 50 KB at once. Web pages outside a repository as text, unless
+        raw."""
         file = judged(path, context)
         part = _Part(path, file, offset, limit, pages)
         if not raw and (kind := self._document_kind(part)):
