@@ -20,7 +20,7 @@ from hermes.app.attachments import (
     uploaded_file,
 )
 from hermes.core.ports import ToolContext
-from hermes.errors import ToolFailed
+from hermes.errors import MediaError, MediaErrorKind, ToolFailed
 from hermes.media.picture_text import ocr_is_available
 from hermes.tools.documents.document import Document
 from hermes.tools.documents.extract import (
@@ -361,6 +361,22 @@ async def test_a_web_page_is_read_as_text_and_a_projects_page_as_source(
     assert "x = 1" not in await shown(source, pages="1")
     assert page in await shown(saved, raw=True)
     assert page in await shown(saved)  # the session works on its source now
+
+
+async def test_documents_can_be_turned_off(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(make_zip())
+    (tmp_path / "a.ipynb").write_text("{}")
+    files = FileTools(reads_documents=False)
+    with pytest.raises(MediaError, match="turned off") as failed:
+        await files.read_file.run({"path": "a.zip"}, context(tmp_path))
+    assert failed.value.kind is MediaErrorKind.NOT_CONFIGURED
+    source = await files.read_file.run({"path": "a.ipynb"}, context(tmp_path))
+    assert source.text.endswith("{}")
+    folder = AttachmentFolder(tmp_path, Guard(Path("/nowhere")), reads_documents=False)
+    (said,) = attach("@a.zip", folder).left
+    assert "turned off" in said
+    kept = uploaded_file(tmp_path / "a.zip", reads_documents=False)
+    assert "media.documents auto" in kept
 
 
 async def test_the_source_of_a_notebook_can_be_read(tmp_path: Path) -> None:

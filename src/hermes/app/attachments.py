@@ -80,6 +80,8 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
     is_far: bool = False
     listen: "Callable[[Path], str] | None" = None
     """Understands a recording, or raises ToolFailed; without it, recordings are only named."""
+    reads_documents: bool = True
+    """Whether the text of documents is attached (`media.documents`)."""
     is_elsewhere: Callable[[str], bool] = lambda _: False
     """Whether a name means no file but something that is attached elsewhere, such as a resource of a server."""
 
@@ -132,9 +134,7 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
         path = shelf.place(name)
         try:
             why = shelf.reason(path)
-            block, picture = (
-                ("", ()) if why else _content(name, path, room, shelf.listen)
-            )
+            block, picture = ("", ()) if why else _content(name, path, room, shelf)
         except (OSError, UsageError, ToolFailed) as error:
             left.append(f"Only the path of {name} is sent: {_reason(error)}")
             continue
@@ -152,13 +152,17 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
 
 
 def received_file(
-    path: Path, *, alone: bool, listen: "Callable[[Path], str] | None" = None
+    path: Path,
+    *,
+    alone: bool,
+    listen: "Callable[[Path], str] | None" = None,
+    reads_documents: bool = True,
 ) -> str:
     """What a message says about a file that came with it, on lines of their own: its text, if it is a document, a short
     text or, where somebody can listen, a recording; else its path. `alone`: nothing was written with it."""
     line = f"[file: {path}]"
     try:
-        block = _received(path, listen)
+        block = _received(path, listen, reads_documents=reads_documents)
     except (OSError, ToolFailed) as error:
         return f"{line}\n[its text can't be read: {_reason(error)}]"
     if not block:
@@ -172,18 +176,27 @@ def may_name_recording(text: str) -> bool:
     return any(suffix in low for suffix in RECORDINGS)
 
 
-def uploaded_file(path: Path, *, listen: "Callable[[Path], str] | None" = None) -> str:
+def uploaded_file(
+    path: Path,
+    *,
+    listen: "Callable[[Path], str] | None" = None,
+    reads_documents: bool = True,
+) -> str:
     """The same as an attachment, which a page folds away; of a file without text, where it is."""
     try:
-        block = _received(path, listen)
+        block = _received(path, listen, reads_documents=reads_documents)
     except (OSError, ToolFailed) as error:
         return _block(str(path), f"[its text can't be read: {_reason(error)}]")
     size = path.stat().st_size
     return block or _block(str(path), f"[not text, {size:,} bytes, saved as {path}]")
 
 
-def _received(path: Path, listen: "Callable[[Path], str] | None") -> str:
+def _received(
+    path: Path, listen: "Callable[[Path], str] | None", *, reads_documents: bool
+) -> str:
     """The block of a file that came with a message; empty if it is only named."""
+    if not reads_documents:
+        _require_no_document(path)
     block = _extracted(str(path), path, _MAX_BYTES, listen, is_received=True)
     if block:
         return block
@@ -265,7 +278,7 @@ def _content(
     name: str,
     path: Path,
     room: int,
-    listen: "Callable[[Path], str] | None" = None,
+    shelf: AttachmentFolder,
 ) -> tuple[str, tuple[Image, ...]]:
     """The block of a text file, or the image that a file is; neither if the file is only named."""
     if path.suffix.lower() in _PICTURES and not path.is_dir():
@@ -283,7 +296,9 @@ def _content(
             else []
         )
         return _block(name, "\n".join(names[:_MAX_FOLDER_NAMES] + more)), ()
-    block = _extracted(name, path, min(room, _MAX_BYTES), listen)
+    if not shelf.reads_documents:
+        _require_no_document(path)
+    block = _extracted(name, path, min(room, _MAX_BYTES), shelf.listen)
     if block:
         return block, ()
     data = path.read_bytes() if path.stat().st_size <= room else b"\0"
@@ -312,6 +327,14 @@ def _extracted(
         return _document(name, path, room)
     is_table = suffix in _TABLES and not _SECRET.search(path.name)
     return _table(name, path, room) if is_table else ""
+
+
+def _require_no_document(path: Path) -> None:
+    """Raises MediaError for a document, where they are not read."""
+    from hermes.tools.documents.reader import documents_off
+
+    if _is_document(path):
+        raise documents_off()
 
 
 def _is_document(path: Path) -> bool:
@@ -346,6 +369,8 @@ def _document(name: str, path: Path, room: int) -> str:
     if pages is None:
         return ""
     text, label = without_hidden(pages.text), pages.label
+    if kind:
+        label = f"{label}; shown as text, read_file with raw=true shows the source"
     if len(text) > room:
         label = f"{label}; contents: {pages.contents}" if pages.contents else label
         text = f"{text[:room]}\n{_CUT}"

@@ -288,6 +288,7 @@ def needs_of(  # noqa: PLR0913 - the others have defaults
         hermes_home=around.hermes_home,
         recall=StoreRecall(lambda: app.store),
         listen=partial(_heard, app),
+        reads_documents=settings.media.documents != "off",
         surroundings=around,
         extra=(
             *web,

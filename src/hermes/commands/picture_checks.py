@@ -35,7 +35,7 @@ def check_pictures(site: Site) -> list[Finding]:
         return []
     given = ImageSettings(settings, secrets, site.environ, site.home.root)
     return [
-        _documents(),
+        _documents(settings),
         _vision(settings, secrets),
         _ocr(),
         _generation(given),
@@ -91,8 +91,10 @@ def _seeing_model(settings: Settings, secrets: Secrets, wanted: str) -> str:
     return f"{route.provider}:{route.model} describes pictures"
 
 
-def _documents() -> Finding:
+def _documents(settings: Settings) -> Finding:
     """Which documents can be read. E-mail, notebooks, tables and archives always can."""
+    if settings.media.documents == "off":
+        return Finding("documents", OK, t("off (media.documents)"))
     readable = [name for name, package in _READERS if find_spec(package)]
     missing = [name for name, package in _READERS if not find_spec(package)]
     if not missing:

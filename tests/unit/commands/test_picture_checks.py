@@ -76,6 +76,7 @@ from hermes.settings import Home
             "off (tools.disabled)",
         ),
         ({"PATH": "/nonexistent"}, "browser", "ok", "not set up (optional)"),
+        ({"HERMES_MEDIA_DOCUMENTS": "off"}, "documents", "ok", "off (media.documents)"),
         ({}, "documents", "ok", "PDF, Word, Excel, PowerPoint, EPUB, HTML"),
     ],
 )

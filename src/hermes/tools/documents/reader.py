@@ -168,6 +168,19 @@ def _unreadable(name: str, problem: ExtractionProblem) -> MediaError:
     )
 
 
+def documents_off() -> MediaError:
+    """The error for a document where the setting `media.documents` is `off`."""
+    return MediaError(
+        MediaErrorKind.NOT_CONFIGURED,
+        t.later("Reading documents is turned off."),
+        sense=SENSE,
+        hint=t.later(
+            "Turn it on with: hermes config set {setting} auto",
+            setting="media.documents",
+        ),
+    )
+
+
 def parse_pages(text: str) -> PageRange:
     """The pages that `3`, `3-5` or `3-` names; all for an empty text. Raises ToolFailed for anything else."""
     if not text.strip():

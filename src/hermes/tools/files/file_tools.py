@@ -13,6 +13,7 @@ from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tool_spec import ToolResult
 from hermes.tools.documents.kinds import (
+    is_document,
     is_in_repository,
     is_recording,
     is_web_page,
@@ -77,8 +78,11 @@ class FileTools:
         environment: Mapping[str, str] = {},
         buffers: OpenBuffers | None = None,
         listen: Listen | None = None,
+        *,
+        reads_documents: bool = True,
     ) -> None:
         self.buffers = buffers
+        self._reads_documents = reads_documents
         self._listen = listen
         self._seen = FileStamps() if seen is None else seen
         self._outputs = outputs
@@ -128,6 +132,8 @@ class FileTools:
 
     def _document_kind(self, part: "_Part") -> "DocumentKind | None":
         """The kind of a text file that is shown as a document: a notebook, an e-mail, a web page that is no source."""
+        if not self._reads_documents:
+            return None
         kind = _DOCUMENTS_OF_TEXT.get(part.file.suffix.lower())
         if kind or not is_web_page(part.file.name):
             return kind
@@ -168,6 +174,7 @@ class FileTools:
         from hermes.tools.documents.reader import (
             DocumentReader,
             WantedPart,
+            documents_off,
             parse_pages,
             read_part,
         )
@@ -180,6 +187,8 @@ class FileTools:
         )
         if self._documents is None:
             self._documents = DocumentReader(self._environment)
+        if not self._reads_documents and is_document(part.file):
+            raise documents_off()
         try:
             shown = read_part(self._documents, part.name, part.file, wanted)
         except OSError as error:
