@@ -85,7 +85,7 @@ class SpeechSettings(Section, frozen=True):
 
 
 class MediaSettings(Section, frozen=True):
-    """Documents, pictures, speech. Each sense is `auto`, `off` or the name of a backend; `hermes doctor` shows what it found."""
+    """Documents, pictures, speech: each sense is `auto`, `off` or a backend. `hermes doctor` shows what `auto` found."""
 
     documents: Annotated[
         Literal["auto", "off"],
