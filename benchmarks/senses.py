@@ -21,14 +21,14 @@ from pathlib import Path
 import msgspec
 
 from hermes.children.own_python import module_command
-from hermes.media.media_error import MediaError
+from hermes.errors import MediaError
 from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_in import find_transcriber, transcribe
 from hermes.media.speech_models import WHISPER, model_path
 from hermes.media.speech_out import find_speaker, speak
 from hermes.settings import Home, Secrets
 from hermes.settings.media import MediaSettings
-from hermes.tools.documents.extract import extract
+from hermes.tools.documents.extract import ExtractionTask, extract
 from hermes.tools.documents.reader import DocumentReader, read_pages
 
 _MAX_CPU_S_PER_S = 0.5
@@ -74,10 +74,12 @@ def _read_pdf() -> bool:
             canvas.showPage()
         canvas.save()
         begun = time.perf_counter()
-        pages = read_pages(DocumentReader(os.environ), Path(file.name), 1, 0)
+        pages = read_pages(DocumentReader(os.environ), Path(file.name))
         took = time.perf_counter() - begun
         cpu = time.process_time()
-        extract("pdf", file)  # the same in this process, whose CPU can be measured
+        extract(
+            ExtractionTask(kind="pdf"), file
+        )  # the same in this process, whose CPU can be measured
         cpu = time.process_time() - cpu
     speed = _PDF_PAGES / took
     size = len(pages.text) if pages else 0

@@ -18,12 +18,13 @@ HermesError                    something a person should read: what happened, wh
 ├── ModelError                 a model call failed, after whatever retries were allowed
 │   └── LoginExpiredError      a login is dead; somebody has to sign in again
 ├── ToolFailed                 a tool could not do what was asked, in words the model can use
-│   └── MediaError             a picture or a sound could not be read, understood or made
+│   └── MediaError             a document, a picture or a sound could not be read, understood or made
 ├── NotFound                   nothing goes by the name that was given (exit code 1)
 ├── Refused                    a person said no, or could not be asked (exit code 3)
 └── UsageError                 a command was given wrongly (exit code 2)
 """
 
+from enum import Enum
 from typing import Protocol
 
 
@@ -127,6 +128,41 @@ class LoginExpiredError(ModelError):
 
 class ToolFailed(HermesError):
     """A tool could not do what was asked."""
+
+
+class MediaErrorKind(Enum):
+    """The kind of problem with a document, a picture or sound."""
+
+    NOT_CONFIGURED = "not configured"
+    """No backend is set up: a key, a program or an extra is missing, or the setting is `off`."""
+    NOT_SUPPORTED = "not supported"
+    """The backend can't do this: another format, another language, a damaged file, editing."""
+    REFUSED = "refused"
+    """The service, the file or the person refused: a rejected key, a password, a content filter, no credit."""
+    TOO_LARGE = "too large"
+    """The file, the text or the answer exceeds a limit."""
+    NETWORK = "network"
+    """The service can't be reached, or failed. Trying again may help."""
+
+
+class MediaError(ToolFailed):
+    """A document, a picture or a sound could not be read, recognized or made: one class for every capability.
+
+    The person and the model read the same sentence and the same hint. `kind` is for code that decides what to try next;
+    `sense` names what failed: "image generation".
+    """
+
+    def __init__(
+        self,
+        kind: MediaErrorKind,
+        message: str | Words,
+        *,
+        sense: str,
+        hint: str | Words = "",
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+        self.sense = sense
 
 
 class StoreError(HermesError):

@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from hermes.app.attachments import AttachmentFolder, attach, typed_part
+from hermes.app.attachments import (
+    AttachmentFolder,
+    attach,
+    typed_part,
+    uploaded_file,
+)
 from hermes.errors import ToolFailed
 from hermes.images.image_resize import ImageLimits
 from hermes.providers.image_encoding import load_pictures
@@ -161,6 +166,7 @@ def test_a_photo_of_a_phone_is_a_picture_that_providers_take(tmp_path: Path) -> 
 
 def test_of_a_saved_web_page_the_text_goes_along(tmp_path: Path) -> None:
     pytest.importorskip("html_to_markdown")
+    (tmp_path / ".git").mkdir()
     small, long = tmp_path / "index.html", tmp_path / "saved.html"
     small.write_text("<h1>Hi</h1>")
     script = f"<script>{'x = 1;' * 10_000}</script>"
@@ -170,6 +176,7 @@ def test_of_a_saved_web_page_the_text_goes_along(tmp_path: Path) -> None:
     assert "News" in attached.text
     assert "x = 1;" not in attached.text
     assert attached.left == ()
+    assert "# Hi" in uploaded_file(small)  # somebody else's page is no source
 
 
 def test_when_there_is_too_much_already_the_rest_is_only_named(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.integration.test_tools_images import png
 from tests.integration.test_vision import chatting
 
 from hermes.core.ports import ToolContext
-from hermes.errors import HermesError
+from hermes.errors import HermesError, MediaError, MediaErrorKind
 from hermes.media.image_backends import ImageSettings, build_backend, chosen_backend
 from hermes.media.image_generation import (
     ImageBackend,
@@ -23,7 +23,6 @@ from hermes.media.image_generation import (
     ImageTool,
     ReferencePicture,
 )
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.schema.events import AuxiliaryCalled
 from hermes.schema.messages import ToolFinished, Usage
 from hermes.settings import Secrets, Settings

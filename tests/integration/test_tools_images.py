@@ -10,9 +10,8 @@ from tests.fakes.web_server import Page, web_server
 
 from hermes.app.picture_tools import NobodyLooks
 from hermes.core.ports import ToolContext
-from hermes.errors import ToolFailed
+from hermes.errors import MediaError, MediaErrorKind, ToolFailed
 from hermes.images.image_info import Size, pixel_size
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.picture_folder import MAX_PICTURE_BYTES, PictureFolder
 from hermes.media.vision import VisionAccess, VisionTool
 from hermes.schema.tool_spec import ToolResult

@@ -5,12 +5,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
+import pytest
 from tests.integration.test_documents import need_ocr
 from tests.integration.test_refused_pictures import Chat, has_picture
 from tests.integration.test_tools_images import png
 
 from hermes.app import build
 from hermes.app.agent import Agent
+from hermes.app.image_description import SessionPictures
+from hermes.app.picture_tools import NothingSpent, PicturePorts, PictureTools
 from hermes.events import Bus
 from hermes.schema.events import PictureWithheld, SessionCreated, TurnEnded
 from hermes.schema.messages import ToolFinished
@@ -23,6 +26,7 @@ from hermes.testing.scripted_responses import (
     ServedCall,
     ServerFault,
 )
+from hermes.tools.tool import FunctionTool
 
 LOOK = ScriptedResponse(
     calls=(
@@ -35,7 +39,11 @@ LOOK = ScriptedResponse(
 
 @asynccontextmanager
 async def chatting(
-    folder: Path, server: ModelServer, model: str, media: MediaSettings | None = None
+    folder: Path,
+    server: ModelServer,
+    model: str,
+    media: MediaSettings | None = None,
+    auxiliary: str = "own:seeing",
 ) -> AsyncIterator[Chat]:
     provider = CustomProvider(
         base_url=server.url,
@@ -48,7 +56,7 @@ async def chatting(
     settings = msgspec.structs.replace(
         settings,
         custom_providers={"own": provider},
-        auxiliary=AuxiliarySettings(title="off", vision="own:seeing"),
+        auxiliary=AuxiliarySettings(title="off", vision=auxiliary),
         media=media or MediaSettings(),
     )
     with build(settings, Home(folder / "home"), bus=Bus()) as app:
@@ -156,3 +164,29 @@ async def test_a_refused_picture_of_vision_analyze_does_not_poison_the_session(
     ]
     assert isinstance(withheld, PictureWithheld)
     assert withheld.why == "refused"
+
+
+@pytest.mark.parametrize(
+    ("model", "looks", "ocr", "offered"),
+    [
+        ("seeing", "off", False, True),
+        ("blind", "own:seeing", False, True),
+        ("blind", "off", True, True),
+        ("blind", "off", False, False),
+    ],
+)
+async def test_the_tool_is_offered_only_if_anything_looks_at_pictures(
+    tmp_path: Path, model: str, looks: str, ocr: bool, offered: bool
+) -> None:
+    async with (
+        ModelServer() as server,
+        chatting(tmp_path, server, model, auxiliary=looks) as chat,
+    ):
+        looker = SessionPictures(
+            chat.agent.engine, chat.app.settings.media.vision, lambda: ocr
+        )
+        ports = PicturePorts(looker, NothingSpent())
+        tools = PictureTools(chat.app, Secrets({}, {}), ports, chat.session).tools()
+        (look,) = tools
+        assert isinstance(look, FunctionTool)
+        assert look.has_joined() == offered

@@ -19,7 +19,7 @@ from hermes.schema.messages import Image
 from hermes.settings.load import environment
 from hermes.text.hidden_text import without_hidden
 from hermes.text.translation import translator
-from hermes.tools.documents.kinds import RECORDINGS
+from hermes.tools.documents.kinds import RECORDINGS, is_in_repository, is_web_page
 from hermes.tools.sensitive import Guard, is_within
 
 t = translator(__name__)
@@ -54,8 +54,6 @@ _PICTURES = frozenset(
 _TABLES = frozenset((".csv", ".tsv"))
 _LONG_TABLE_LINES = 20
 """So many lines of a table are attached that is too long to be attached."""
-_WEB_PAGES = frozenset((".html", ".htm"))
-"""Attached as source, or as text if the source is long, as that of a saved page is."""
 _PAGES = lazy_pattern(
     r"(?<=\.pdf|doc[xm]|dotx|xls[xm]|ppt[xm]|ppsx|epub|pynb)#(\d+)(?:-(\d+))?$",
     re.IGNORECASE,
@@ -82,6 +80,8 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
     is_far: bool = False
     listen: "Callable[[Path], str] | None" = None
     """Understands a recording, or raises ToolFailed; without it, recordings are only named."""
+    reads_documents: bool = True
+    """Whether the text of documents is attached (`media.documents`)."""
     is_elsewhere: Callable[[str], bool] = lambda _: False
     """Whether a name means no file but something that is attached elsewhere, such as a resource of a server."""
 
@@ -117,7 +117,8 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
             return "it may hold secrets"
         if not path.is_file():
             return "it is not a regular file"
-        if path.suffix.lower() in _PICTURES | RECORDINGS | _WEB_PAGES | _TABLES:
+        is_any_length = path.suffix.lower() in _PICTURES | RECORDINGS | _TABLES
+        if is_any_length or is_web_page(path.name):
             return ""
         is_long = path.stat().st_size > _MAX_BYTES
         return "it is long" if is_long and not _is_document(path) else ""
@@ -133,9 +134,7 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
         path = shelf.place(name)
         try:
             why = shelf.reason(path)
-            block, picture = (
-                ("", ()) if why else _content(name, path, room, shelf.listen)
-            )
+            block, picture = ("", ()) if why else _content(name, path, room, shelf)
         except (OSError, UsageError, ToolFailed) as error:
             left.append(f"Only the path of {name} is sent: {_reason(error)}")
             continue
@@ -153,13 +152,17 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
 
 
 def received_file(
-    path: Path, *, alone: bool, listen: "Callable[[Path], str] | None" = None
+    path: Path,
+    *,
+    alone: bool,
+    listen: "Callable[[Path], str] | None" = None,
+    reads_documents: bool = True,
 ) -> str:
     """What a message says about a file that came with it, on lines of their own: its text, if it is a document, a short
     text or, where somebody can listen, a recording; else its path. `alone`: nothing was written with it."""
     line = f"[file: {path}]"
     try:
-        block = _received(path, listen)
+        block = _received(path, listen, reads_documents=reads_documents)
     except (OSError, ToolFailed) as error:
         return f"{line}\n[its text can't be read: {_reason(error)}]"
     if not block:
@@ -173,19 +176,28 @@ def may_name_recording(text: str) -> bool:
     return any(suffix in low for suffix in RECORDINGS)
 
 
-def uploaded_file(path: Path, *, listen: "Callable[[Path], str] | None" = None) -> str:
+def uploaded_file(
+    path: Path,
+    *,
+    listen: "Callable[[Path], str] | None" = None,
+    reads_documents: bool = True,
+) -> str:
     """The same as an attachment, which a page folds away; of a file without text, where it is."""
     try:
-        block = _received(path, listen)
+        block = _received(path, listen, reads_documents=reads_documents)
     except (OSError, ToolFailed) as error:
         return _block(str(path), f"[its text can't be read: {_reason(error)}]")
     size = path.stat().st_size
     return block or _block(str(path), f"[not text, {size:,} bytes, saved as {path}]")
 
 
-def _received(path: Path, listen: "Callable[[Path], str] | None") -> str:
+def _received(
+    path: Path, listen: "Callable[[Path], str] | None", *, reads_documents: bool
+) -> str:
     """The block of a file that came with a message; empty if it is only named."""
-    block = _extracted(str(path), path, _MAX_BYTES, listen)
+    if not reads_documents:
+        _require_no_document(path)
+    block = _extracted(str(path), path, _MAX_BYTES, listen, is_received=True)
     if block:
         return block
     data = path.read_bytes() if path.stat().st_size <= _MAX_BYTES else b"\0"
@@ -266,7 +278,7 @@ def _content(
     name: str,
     path: Path,
     room: int,
-    listen: "Callable[[Path], str] | None" = None,
+    shelf: AttachmentFolder,
 ) -> tuple[str, tuple[Image, ...]]:
     """The block of a text file, or the image that a file is; neither if the file is only named."""
     if path.suffix.lower() in _PICTURES and not path.is_dir():
@@ -284,7 +296,9 @@ def _content(
             else []
         )
         return _block(name, "\n".join(names[:_MAX_FOLDER_NAMES] + more)), ()
-    block = _extracted(name, path, min(room, _MAX_BYTES), listen)
+    if not shelf.reads_documents:
+        _require_no_document(path)
+    block = _extracted(name, path, min(room, _MAX_BYTES), shelf.listen)
     if block:
         return block, ()
     data = path.read_bytes() if path.stat().st_size <= room else b"\0"
@@ -296,17 +310,31 @@ def _content(
 
 
 def _extracted(
-    name: str, path: Path, room: int, listen: "Callable[[Path], str] | None"
+    name: str,
+    path: Path,
+    room: int,
+    listen: "Callable[[Path], str] | None",
+    *,
+    is_received: bool = False,
 ) -> str:
     """The block of a recording, a document or a table; empty for any other file, and for a recording nobody listens to."""
     suffix = path.suffix.lower()
     if suffix in RECORDINGS:
         text = listen(path)[:room] if listen else ""
         return _block(name, f"[what is said in it]\n{text}") if text else ""
-    if _is_long_page(path) or _is_document(path):
+    is_page = _is_received_page(path) if is_received else _is_page_to_read(path)
+    if is_page or _is_document(path):
         return _document(name, path, room)
     is_table = suffix in _TABLES and not _SECRET.search(path.name)
     return _table(name, path, room) if is_table else ""
+
+
+def _require_no_document(path: Path) -> None:
+    """Raises MediaError for a document, where they are not read."""
+    from hermes.tools.documents.reader import documents_off
+
+    if _is_document(path):
+        raise documents_off()
 
 
 def _is_document(path: Path) -> bool:
@@ -315,22 +343,34 @@ def _is_document(path: Path) -> bool:
     return is_document(path)
 
 
-def _is_long_page(path: Path) -> bool:
-    return path.suffix.lower() in _WEB_PAGES and path.stat().st_size > _MAX_BYTES
+def _is_received_page(path: Path) -> bool:
+    """Whether a file is a web page that can be read. One that somebody sent is always attached as text."""
+    from hermes.tools.documents.pages import can_read_html
+
+    return is_web_page(path.name) and can_read_html()
+
+
+def _is_page_to_read(path: Path) -> bool:
+    """Whether a file of the user is a web page that is attached as text: any but the short source of a project."""
+    if not _is_received_page(path):
+        return False
+    return path.stat().st_size > _MAX_BYTES or not is_in_repository(path)
 
 
 def _document(name: str, path: Path, room: int) -> str:
     """The block of a document: the pages that were asked for, or as many as there is room for."""
+    from hermes.tools.documents.document import WHOLE, PageRange
     from hermes.tools.documents.reader import DocumentReader, read_pages
 
-    wanted = _PAGES.search(name)
-    first, last = (wanted[1], wanted[2] or wanted[1]) if wanted else ("1", "")
-    kind = "html" if _is_long_page(path) else None
-    reader = DocumentReader(environment())
-    pages = read_pages(reader, path, int(first), int(last or 0), kind)
+    found = _PAGES.search(name)
+    wanted = PageRange(int(found[1]), int(found[2] or found[1])) if found else WHOLE
+    kind = "html" if is_web_page(path.name) else None
+    pages = read_pages(DocumentReader(environment()), path, wanted, kind)
     if pages is None:
         return ""
     text, label = without_hidden(pages.text), pages.label
+    if kind:
+        label = f"{label}; shown as text, read_file with raw=true shows the source"
     if len(text) > room:
         label = f"{label}; contents: {pages.contents}" if pages.contents else label
         text = f"{text[:room]}\n{_CUT}"

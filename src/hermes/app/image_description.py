@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app.auxiliary_models import AuxiliaryModels, NoModel
 from hermes.core.rejected_images import NOT_DESCRIBED
-from hermes.errors import HermesError, ModelError
-from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.errors import HermesError, MediaError, MediaErrorKind, ModelError
 from hermes.media.vision import PictureAnswer
 from hermes.schema.event_base import Event
 from hermes.schema.events import PictureDescribed, PictureWithheld
@@ -154,17 +153,22 @@ class ImageDescriber:
         """Whether OCR can read an image."""
         if not self._ocr or not _is_file(image):
             return False
-        from hermes.media.picture_text import ocr_is_available
-
-        return ocr_is_available()
+        return _has_ocr()
 
 
 class SessionPictures:
     """Implements the `PictureLooker` port: who looks at pictures depends on the session's model and on `media.vision`."""
 
-    def __init__(self, engine_of: "Callable[[str], Engine]", setting: str) -> None:
+    def __init__(
+        self,
+        engine_of: "Callable[[str], Engine]",
+        setting: str,
+        has_ocr: Callable[[], bool] | None = None,
+    ) -> None:
+        """`has_ocr` says whether OCR is installed; by default this looks."""
         self._engine_of = engine_of
         self._setting = setting
+        self._has_ocr = has_ocr or _has_ocr
 
     def sees(self, session: str) -> bool:
         """Whether the session's model gets the pixels themselves."""
@@ -174,6 +178,16 @@ class SessionPictures:
         """Whether the session's model gets no pictures at all. Codex does."""
         engine = self._engine_of(session)
         return engine.name(session) != "codex" and not engine.model.facts.images
+
+    def can_look(self, session: str) -> bool:
+        """Whether the session's model sees, another one describes pictures, or OCR reads the text in them."""
+        if self.sees(session):
+            return True
+        if self._has_ocr():
+            return True
+        if self._setting == "ocr":
+            return False
+        return self._engine_of(session).auxiliary.has_own("vision")
 
     async def answer(self, session: str, image: Image, question: str) -> PictureAnswer:
         """What another model or OCR finds out. Raises MediaError."""
@@ -220,6 +234,12 @@ def _withheld(
     )
     detail = " ".join(filter(None, (what, _instead(descriptions), to_do)))
     return PictureWithheld(sources=sources, why="text_only", detail=detail)
+
+
+def _has_ocr() -> bool:
+    from hermes.media.picture_text import ocr_is_available
+
+    return ocr_is_available()
 
 
 async def _read_by_ocr(image: Image) -> PictureAnswer:

@@ -10,9 +10,8 @@ from hermes.app.app import App
 from hermes.app.spending_caps import Spending
 from hermes.core.budget import BudgetSpent, Price
 from hermes.core.ports import Tool
-from hermes.errors import in_sentences
+from hermes.errors import MediaError, MediaErrorKind, in_sentences
 from hermes.media.image_backends import ImageSettings, build_backend, chosen_backend
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.picture_folder import PictureFolder
 from hermes.media.vision import PictureAnswer, PictureLooker, VisionAccess, VisionTool
 from hermes.schema.events import AuxiliaryCalled
@@ -47,6 +46,10 @@ class NobodyLooks:
     def reads_only_text(self, session: str) -> bool:  # noqa: ARG002 - the port's shape
         """Leaves that open."""
         return False
+
+    def can_look(self, session: str) -> bool:  # noqa: ARG002 - the port's shape
+        """Lists the tools for it."""
+        return True
 
     async def answer(self, session: str, image: Image, question: str) -> PictureAnswer:  # noqa: ARG002 - the port's shape
         """Always fails."""
@@ -112,7 +115,10 @@ class PicturePorts(msgspec.Struct, frozen=True):
 class PictureTools:
     """Makes the tools of one session whose backend is there and not switched off."""
 
-    def __init__(self, app: App, secrets: Secrets, ports: PicturePorts | None) -> None:
+    def __init__(
+        self, app: App, secrets: Secrets, ports: PicturePorts | None, session: str = ""
+    ) -> None:
+        self._session = session
         self._app = app
         self._secrets = secrets
         self._looker = ports.looker if ports else NobodyLooks()
@@ -173,7 +179,7 @@ class PictureTools:
             return tuple(browser.tools)
         from hermes.media.vision import BrowserVision
 
-        looking = BrowserVision(browser, self._folder, self._looker)
+        looking = BrowserVision(browser, self._folder, self._looker, self._session)
         return (*browser.tools, looking.browser_vision)
 
     @property
@@ -187,4 +193,4 @@ class PictureTools:
             environment(),
             rule=host_rule(self._app.home.root),
         )
-        return VisionTool(self._folder, access, self._looker)
+        return VisionTool(self._folder, access, self._looker, self._session)

@@ -138,6 +138,7 @@ class SessionTools:
             extra=extra,
             digest=self._digest,
             pictures=self._pictures,
+            session=session,
         )
         self._seen[session] = seen = FileStamps()
         first = self.surface_tools(session)
@@ -264,7 +265,7 @@ def choice_of(app: App, surface: str) -> ToolChoice:
     return ToolChoice(surface, app.settings.tools.enabled, app.settings.tools.disabled)
 
 
-def needs_of(
+def needs_of(  # noqa: PLR0913 - the others have defaults
     app: App,
     secrets: Secrets,
     choice: ToolChoice,
@@ -272,6 +273,7 @@ def needs_of(
     extra: tuple[Tool, ...] = (),
     digest: "Digest | None" = None,
     pictures: PicturePorts | None = None,
+    session: str = "",
 ) -> Needs:
     """What `session_tools` needs. `extra` are further tools."""
     settings = app.settings
@@ -279,13 +281,14 @@ def needs_of(
     outputs = OutputFolder(around.readable[0])
     rule = host_rule(app.home.root)
     web = tuple(web_tools(settings.web, secrets, outputs, environment(), digest, rule))
-    seeing = PictureTools(app, secrets, pictures)
+    seeing = PictureTools(app, secrets, pictures, session)
     return Needs(
         outputs=outputs.path,
         environment=environment(),
         hermes_home=around.hermes_home,
         recall=StoreRecall(lambda: app.store),
         listen=partial(_heard, app),
+        reads_documents=settings.media.documents != "off",
         surroundings=around,
         extra=(
             *web,

@@ -8,8 +8,7 @@ from typing import ParamSpec, TypeVar
 
 from hermes.app.app import App
 from hermes.children.helper_programs import find_program
-from hermes.errors import in_sentences
-from hermes.media.media_error import MediaError
+from hermes.errors import MediaError, in_sentences
 from hermes.media.speech_deps import SpeechDeps, configured
 from hermes.schema.events import SpokenReplies, SpokenRepliesSet
 from hermes.settings import Secrets

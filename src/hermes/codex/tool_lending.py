@@ -1,6 +1,7 @@
 """Lends codex the tools it lacks. Codex starts `hermes mcp serve-tools`, which forwards calls over a socket to the
 running session. There they run like any other call: logged, judged by the same policy, approved in the same place.
-Shell and file tools are never lent: codex has its own, in its own sandbox.
+Shell tools and those that change files are never lent: codex has its own, in its own sandbox. `read_file` is, because
+codex reads no documents and recordings.
 
 Only this user can open the socket, and a caller needs a random token that only codex's tool server was given.
 """
@@ -40,6 +41,7 @@ _LENT_CALL_TIMEOUT_S = (
 )
 
 _LENT = (
+    "read_file",
     *("web_*", "browser_*", "vision_*", "image_*", "video_*", "text_to_speech"),
     "send_message",
     *("ask_user", "present_plan", "todo", "session_search", "delegate", "delegate_*"),

@@ -1,10 +1,12 @@
-"""Checks of `hermes doctor`: who looks at pictures, OCR, who makes pictures, and the browser. Nothing is called."""
+"""Checks of `hermes doctor`: documents, who looks at pictures, OCR, who makes pictures, the browser. Nothing is called."""
+
+from importlib.util import find_spec
 
 from hermes.commands.doctor_checks import Finding, Site
 from hermes.commands.views import OK, WARN
-from hermes.errors import HermesError, translated
+from hermes.errors import HermesError, MediaError, translated
+from hermes.installation import install_hint
 from hermes.media.image_backends import ImageSettings, build_backend, chosen_backend
-from hermes.media.media_error import MediaError
 from hermes.providers.cheapest_model import Need, cheapest
 from hermes.providers.routing import chosen_route, keys_of, route_facts, route_for
 from hermes.settings import Secrets, Settings
@@ -13,6 +15,15 @@ from hermes.text.translation import translator
 from hermes.tools.documents.ocr import PageOcr
 
 t = translator(__name__)
+
+_READERS = (
+    ("PDF", "pypdfium2"),
+    ("Word", "docx"),
+    ("Excel", "openpyxl"),
+    ("PowerPoint", "pptx"),
+    ("EPUB", "html_to_markdown"),
+    ("HTML", "html_to_markdown"),
+)
 
 
 def check_pictures(site: Site) -> list[Finding]:
@@ -24,6 +35,7 @@ def check_pictures(site: Site) -> list[Finding]:
         return []
     given = ImageSettings(settings, secrets, site.environ, site.home.root)
     return [
+        _documents(settings),
         _vision(settings, secrets),
         _ocr(),
         _generation(given),
@@ -77,6 +89,24 @@ def _seeing_model(settings: Settings, secrets: Secrets, wanted: str) -> str:
     if route is None or not route_facts(route).images:
         return ""
     return f"{route.provider}:{route.model} describes pictures"
+
+
+def _documents(settings: Settings) -> Finding:
+    """Which documents can be read. E-mail, notebooks, tables and archives always can."""
+    if settings.media.documents == "off":
+        return Finding("documents", OK, t("off (media.documents)"))
+    readable = [name for name, package in _READERS if find_spec(package)]
+    missing = [name for name, package in _READERS if not find_spec(package)]
+    if not missing:
+        return Finding("documents", OK, ", ".join(readable))
+    extra = "markdown" if missing == ["EPUB", "HTML"] else "documents"
+    text = t(
+        "{readable}; can't be read: {missing} (optional). {to_do}",
+        readable=", ".join(readable) or "-",
+        missing=", ".join(missing),
+        to_do=install_hint(extra),
+    )
+    return Finding("documents", OK, text)
 
 
 def _ocr() -> Finding:

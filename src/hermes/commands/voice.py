@@ -19,8 +19,7 @@ from hermes.commands.views import (
     message,
     table,
 )
-from hermes.errors import NotFound
-from hermes.media.media_error import MediaError
+from hermes.errors import MediaError, NotFound
 from hermes.media.speech_deps import SpeechDeps
 from hermes.text.translation import to_translate, translator
 

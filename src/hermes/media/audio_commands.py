@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from hermes.children.helper_programs import find_program
+from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.audio import Audio, AudioFormat, audio_format
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_in import SENSE as SPEECH_IN
 from hermes.media.speech_in import Transcript

@@ -7,6 +7,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.audio import (
     Audio,
     AudioFormat,
@@ -15,7 +16,6 @@ from hermes.media.audio import (
     samples_of,
     wav_of,
 )
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_in import SENSE as SPEECH_IN
 from hermes.media.speech_in import Transcript

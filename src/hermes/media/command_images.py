@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 from hermes.children.helper_programs import find_program
+from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.image_generation import SENSE, ImageRequest, MadeImage
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.picture_folder import MAX_PICTURE_BYTES, SUFFIXES
 from hermes.text.translation import translator
 from hermes.tools.sandbox.confined_run import ConfinedProgram, run_confined

@@ -3,6 +3,10 @@
 The package reports no confidence. So this decodes the recognized text again with the same model and looks at the
 probability of each token. The mean (of natural logarithms) was -0.02 to -0.30 in 11 recordings of English; in 13 of
 other languages it was -0.65 to -1.42, or the same words were repeated endlessly.
+
+The limit was not tuned on these (espeak-ng and flite): of 25 recordings of 4 to 8 seconds in as many languages all were
+refused, and of 33 in English one was, whose words were wrong. Of sentences of one to two seconds 25 of 28 in other
+languages were refused, and of 42 in English 7 were, most of which were misheard.
 """
 
 import array

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from hermes.errors import MediaErrorKind
 from hermes.media.image_generation import (
     AspectRatio,
     Download,
@@ -14,7 +15,6 @@ from hermes.media.image_generation import (
     MadeImage,
 )
 from hermes.media.image_service import ImageService, ServiceRequest
-from hermes.media.media_error import MediaErrorKind
 from hermes.media.xai_images import data_url
 
 QUEUE_URL = "https://queue.fal.run"

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.errors import HermesError, ToolFailed
-from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.errors import HermesError, MediaError, MediaErrorKind, ToolFailed
 from hermes.providers.routing import ModelRoute, keys_of, route_to
 from hermes.settings import Secrets, Settings
 from hermes.text.translation import translator

@@ -13,10 +13,9 @@ import msgspec
 from msgspec import Meta
 
 from hermes.core.ports import ToolContext
-from hermes.errors import HermesError
+from hermes.errors import HermesError, MediaError, MediaErrorKind
 from hermes.images.image_info import Size, media_type, pixel_size
 from hermes.media.image_backends import SENSE
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.picture_folder import PictureFolder, read_picture
 from hermes.schema.messages import Usage
 from hermes.schema.tool_spec import ToolResult

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.image_generation import SENSE, ReferencePicture
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
 from hermes.text.translation import translator
 

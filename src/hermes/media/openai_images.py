@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from hermes.errors import MediaErrorKind
 from hermes.media.image_generation import Download, ImageRequest, MadeImage
 from hermes.media.image_service import (
     FormPart,
@@ -13,7 +14,6 @@ from hermes.media.image_service import (
     ServiceRequest,
     encode_form,
 )
-from hermes.media.media_error import MediaErrorKind
 from hermes.schema.messages import Usage
 
 

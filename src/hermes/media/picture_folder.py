@@ -8,10 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from hermes.errors import os_reason
+from hermes.errors import MediaError, MediaErrorKind, os_reason
 from hermes.images.image_info import convertible_type, media_type, pixel_size
 from hermes.images.image_resize import ImageLimits, NotShrunk, converted, fits, shrunk
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.primitives.files import make_private_folder, replace_file
 from hermes.schema.messages import Image
 from hermes.text.translation import translator

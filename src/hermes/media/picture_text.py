@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from hermes.errors import ToolFailed, os_reason
-from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.errors import MediaError, MediaErrorKind, ToolFailed, os_reason
 from hermes.text.translation import translator
 from hermes.tools.documents.ocr import PageOcr
 from hermes.tools.files.read_window import open_regular

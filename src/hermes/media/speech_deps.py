@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.errors import MediaError, MediaErrorKind
 from hermes.settings import Home, Secrets
 from hermes.settings.home import models_folder
 from hermes.settings.media import MediaSettings, SpeechSettings, TranscriptionSettings

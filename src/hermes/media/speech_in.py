@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps, choose_backend, configured
 from hermes.settings.load import system_locale
 from hermes.text.translation import translator

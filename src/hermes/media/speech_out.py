@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
+from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.audio import Audio, AudioFormat, join_audio
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps, choose_backend, configured
 from hermes.media.spoken_text import sentences, spoken
 from hermes.text.translation import translator

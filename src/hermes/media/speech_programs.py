@@ -7,9 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 from hermes.children.helper_programs import find_program
+from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.audio import Audio, AudioFormat, audio_format
 from hermes.media.audio_commands import written_file
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_models import PIPER, model_path, piper_program
 from hermes.media.speech_out import SENSE

@@ -12,6 +12,7 @@ _FENCE = lazy_pattern(
     r"^ {0,3}(`{3,12}|~{3,12})[^\n]*\n.*?(^ {0,3}\1[`~]*[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
 )
+_FENCE_MARK = lazy_pattern(r" {0,3}(?:`{3}|~{3})")
 _COMMENT = lazy_pattern(r"<!--.*?(-->|\Z)", re.DOTALL)
 _TAG = lazy_pattern(r"</?[A-Za-z][^<>\n]*>")
 _IMAGE_OR_LINK = lazy_pattern(
@@ -61,6 +62,65 @@ def sentences(text: str, max_characters: int = 400) -> Iterator[str]:
             continue  # spoken together with the next one
         start = end
         yield from _pieces(sentence, max_characters)
+
+
+class SpokenStream:
+    """Finds the sentences to read aloud in Markdown that is still being written."""
+
+    def __init__(self) -> None:
+        self._line = ""
+        self._ready = ""
+        self._is_code = False
+
+    def feed(self, text: str) -> list[str]:
+        """Takes the next piece. Returns the sentences that are complete now."""
+        self._line += text
+        while "\n" in self._line:
+            line, _, self._line = self._line.partition("\n")
+            self._end_line(line)
+        if not self._is_code and not _FENCE_MARK.match(self._line):
+            self._take_sentences()
+        return self._spoken()
+
+    def finish(self) -> list[str]:
+        """Returns what is left at the end of the text."""
+        self._end_line(self._line)
+        rest, self._ready = spoken(self._ready), ""
+        self._line, self._is_code = "", False
+        return list(sentences(rest))
+
+    def _end_line(self, line: str) -> None:
+        if _FENCE_MARK.match(line):
+            self._is_code = not self._is_code
+        elif not self._is_code:
+            self._ready += f"{line}\n"
+
+    def _take_sentences(self) -> None:
+        """Takes whole sentences of the last line, unless one ends inside a link or inline code."""
+        ends = [
+            end
+            for end in _sentence_ends(self._line)
+            if _is_balanced(self._line[:end]) and end < len(self._line)
+        ]
+        if ends:
+            self._ready += self._line[: ends[-1]] + " "
+            self._line = self._line[ends[-1] :].lstrip(" ")
+
+    def _spoken(self) -> list[str]:
+        """The sentences so far; a short one waits for the next."""
+        found = list(sentences(spoken(self._ready)))
+        if not found:
+            return []
+        is_short = len(found[-1]) < _MIN_SENTENCE_CHARACTERS
+        self._ready = f"{found.pop()} " if is_short else ""
+        return found
+
+
+def _is_balanced(text: str) -> bool:
+    is_outside_code = text.count("`") % 2 == 0
+    return is_outside_code and all(
+        text.count(one) == text.count(other) for one, other in ("[]", "()")
+    )
 
 
 def _plain(text: str) -> str:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from hermes.core.ports import Effect, ToolContext
-from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.picture_folder import KeptPicture, PictureFolder, read_picture
 from hermes.schema.messages import Image
 from hermes.schema.tool_spec import ToolResult
@@ -51,6 +51,10 @@ class PictureLooker(Protocol):
         """Returns whether the session's model accepts no pictures, so that a result has a description instead."""
         ...
 
+    def can_look(self, session: str) -> bool:
+        """Returns whether anything looks at pictures for the session: its model, another one, or OCR."""
+        ...
+
     async def answer(self, session: str, image: Image, question: str) -> PictureAnswer:
         """Answers a question about a picture. Raises MediaError if that is not possible."""
         ...
@@ -82,17 +86,37 @@ def _effect(arguments: Mapping[str, Any]) -> Effect:
     return "read" if _paths(arguments) else "network"
 
 
+def _can_look(owner: "VisionTool") -> bool:
+    return owner.can_look
+
+
 class VisionTool:
-    """`vision_analyze` of one session."""
+    """`vision_analyze` of one session. Prompts describe it as soon as anything looks at pictures."""
 
     def __init__(
-        self, folder: PictureFolder, access: VisionAccess, looker: PictureLooker
+        self,
+        folder: PictureFolder,
+        access: VisionAccess,
+        looker: PictureLooker,
+        session: str = "",
     ) -> None:
         self._folder = folder
         self._access = access
         self._looker = looker
+        self._session = session
 
-    @tool("vision_analyze", effect="network", effect_of=_effect, paths=_paths)
+    @property
+    def can_look(self) -> bool:
+        """Whether anything looks at pictures for this session."""
+        return self._looker.can_look(self._session)
+
+    @tool(
+        "vision_analyze",
+        effect="network",
+        effect_of=_effect,
+        paths=_paths,
+        joins=_can_look,
+    )
     async def vision_analyze(
         self,
         context: ToolContext,
@@ -172,18 +196,28 @@ async def looked_at(
 
 
 def _has_opened(owner: "BrowserVision") -> bool:
-    return owner.browser.has_opened
+    return owner.browser.has_opened and owner.can_look
 
 
 class BrowserVision:
     """The tool of one session, beside its browser."""
 
     def __init__(
-        self, browser: "BrowserTools", folder: PictureFolder, looker: PictureLooker
+        self,
+        browser: "BrowserTools",
+        folder: PictureFolder,
+        looker: PictureLooker,
+        session: str = "",
     ) -> None:
         self.browser = browser
         self._folder = folder
         self._looker = looker
+        self._session = session
+
+    @property
+    def can_look(self) -> bool:
+        """Whether anything looks at pictures for this session."""
+        return self._looker.can_look(self._session)
 
     @tool("browser_vision", effect="read", joins=_has_opened)
     async def browser_vision(

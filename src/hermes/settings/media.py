@@ -85,8 +85,14 @@ class SpeechSettings(Section, frozen=True):
 
 
 class MediaSettings(Section, frozen=True):
-    """Pictures and speech. Each sense is `auto`, `off` or the name of a backend; `hermes doctor` shows what `auto` found."""
+    """Documents, pictures, speech: each sense is `auto`, `off` or a backend. `hermes doctor` shows what `auto` found."""
 
+    documents: Annotated[
+        Literal["auto", "off"],
+        Meta(
+            description="Whether the text of PDF, Office and other documents is read: `auto` with what is installed, or `off`."
+        ),
+    ] = "auto"
     vision: Annotated[
         str,
         Meta(

@@ -80,6 +80,8 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     """What the session knows of files, if somebody else has to clear it."""
     listen: Listen | None = None
     """Understands recordings; without it they are not text."""
+    reads_documents: bool = True
+    """Whether `read_file` shows the text of documents (`media.documents`)."""
     buffers: "OpenBuffers | None" = None
     """The editor that the session runs in, if it lends its unsaved files."""
 
@@ -120,7 +122,14 @@ def default_tools(
 def _make(needs: Needs, offered: Callable[[], Mapping[str, Tool]]) -> Iterator[Tool]:
     seen = needs.seen or FileStamps()
     output = OutputFolder(needs.outputs)
-    files = FileTools(seen, output, needs.environment, needs.buffers, needs.listen)
+    files = FileTools(
+        seen,
+        output,
+        needs.environment,
+        needs.buffers,
+        needs.listen,
+        reads_documents=needs.reads_documents,
+    )
     guard = _guard(needs.hermes_home, needs.environment.get("HOME") or "/nonexistent")
     search = SearchTools(guard, lambda: _find_ripgrep(needs.environment), output)
     around = needs.surroundings or Surroundings(

@@ -13,6 +13,7 @@ from hermes.events.bus import Bus
 from hermes.schema.messages import Message
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import GatewaySettings
+from hermes.settings.media import MediaSettings
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.surfaces.gateway.sender import Counters
 from hermes.surfaces.gateway.status import PartStatus
@@ -51,7 +52,11 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    folder: Path, model: ModelServer, secrets: dict[str, str], settings: GatewaySettings
+    folder: Path,
+    model: ModelServer,
+    secrets: dict[str, str],
+    settings: GatewaySettings,
+    media: MediaSettings = NO_OCR,
 ) -> AsyncIterator[Running]:
     """A gateway that runs in this process, over a home in `folder`; it can be run again over the same one."""
     every = Secrets(
@@ -61,7 +66,7 @@ async def running(
         settings, folder=str(folder / "work"), port=0, drain_timeout=5.0
     )
     with build(
-        Settings(gateway=gateway, media=NO_OCR), Home(folder / "home"), bus=Bus()
+        Settings(gateway=gateway, media=media), Home(folder / "home"), bus=Bus()
     ) as app:
         opened = Gateway(app, every)
         await opened.start()

@@ -7,15 +7,21 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.fakes.audio_server import AudioServer
 from tests.fakes.chat_server import Failure
 from tests.fakes.mattermost_server import CHANNEL, TOKEN, MattermostServer
-from tests.integration.gateway.harness import until
+from tests.integration.gateway.harness import NO_OCR, until
 from tests.integration.gateway.platforms import PNG, Running, asks_to_write, running
 
 from hermes.app.outgoing import MessageOutbox
 from hermes.schema.messages import UserMessage
 from hermes.settings.chat_platforms import MattermostSettings
 from hermes.settings.gateway import GatewaySettings
+from hermes.settings.media import (
+    MediaSettings,
+    SpeechSettings,
+    TranscriptionSettings,
+)
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse
 
@@ -33,8 +39,10 @@ async def opened(
     settings = GatewaySettings(
         platforms=("mattermost",), owners=("mattermost:U1",), mattermost=section
     )
+    media = more.pop("media", NO_OCR)
     settings = msgspec.structs.replace(settings, **more)
-    async with running(folder, model, {"MATTERMOST_TOKEN": token}, settings) as harness:
+    secrets = {"MATTERMOST_TOKEN": token}
+    async with running(folder, model, secrets, settings, media) as harness:
         if token == TOKEN:
             await until(lambda: harness.status.state == "connected")
         yield harness
@@ -174,9 +182,28 @@ async def test_files_come_in_and_go_out_and_a_voice_note_is_audio(
                 "", metadata=server.attach("note.ogg", b"OggS-voice", "audio/ogg")
             )
             await until(lambda: len(harness.said("mattermost/D1")) == 4)
-            assert harness.said("mattermost/D1")[2].text.startswith("[audio: ")
+            assert harness.said("mattermost/D1")[2].text.startswith("[voice: ")
         sent = [(one.name, one.file) for one in server.messages if one.file]
         assert sent[0] == ("report.txt", b"a report")
+
+
+async def test_a_voice_note_is_answered_by_voice(tmp_path: Path) -> None:
+    with AudioServer() as speech:
+        media = MediaSettings(
+            spoken_replies="on",
+            transcription=TranscriptionSettings(url=speech.url),
+            speech=SpeechSettings(url=speech.url),
+        )
+        async with MattermostServer() as server, ModelServer("Bought.") as model:
+            async with opened(tmp_path, model, server, media=media) as harness:
+                note = server.attach("note.ogg", b"OggS-voice", "audio/ogg")
+                server.say("", metadata=note)
+                await server.until(lambda: any(one.file for one in server.messages))
+                said = harness.said("mattermost/D1")[0].text
+            (sent,) = (one for one in server.messages if one.file)
+    assert said == "[voice note] buy some milk"
+    assert sent.name == "reply.mp3"
+    assert speech.requests[-1].fields["input"] == "Bought."
 
 
 async def test_what_was_said_while_the_connection_was_lost_is_answered(

@@ -16,9 +16,9 @@ from tests.integration.media.speech_models import (
 from tests.integration.test_tools_images import png
 
 from hermes.core.ports import ToolContext
+from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.audio import Audio, samples_of
 from hermes.media.audio_conversion import converted, decoded
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_in import find_transcriber, transcribe
 from hermes.media.speech_out import speak

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from tests.fakes.audio_server import KEY, MP3, OGG, AudioServer, tone
 
+from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.audio import samples_of, wav_of
-from hermes.media.media_error import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_in import find_transcriber, transcribe
 from hermes.media.speech_out import find_speaker, speak

@@ -76,6 +76,8 @@ from hermes.settings import Home
             "off (tools.disabled)",
         ),
         ({"PATH": "/nonexistent"}, "browser", "ok", "not set up (optional)"),
+        ({"HERMES_MEDIA_DOCUMENTS": "off"}, "documents", "ok", "off (media.documents)"),
+        ({}, "documents", "ok", "PDF, Word, Excel, PowerPoint, EPUB, HTML"),
     ],
 )
 def test_the_doctor_says_who_looks_and_who_draws(

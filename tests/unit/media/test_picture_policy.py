@@ -17,6 +17,7 @@ from hermes.media.vision import VisionAccess, VisionTool
 from hermes.settings import Home, Secrets
 from hermes.settings.media import MediaSettings
 from hermes.settings.tools import WebSettings
+from hermes.tools.files.file_tools import FileTools
 from hermes.tools.policy import ApprovalPolicy, Circumstances, Mode
 
 HOME = Path("/users-that-are-not/me")
@@ -62,6 +63,9 @@ def test_a_file_is_read_and_an_address_is_fetched(
     assert policy.judge(tool, arguments, CWD).verdict == verdict
 
 
-def test_codex_is_lent_both() -> None:
-    tools = {one.spec.name: one for one in (LOOK, DRAW)}
+def test_codex_is_lent_what_it_lacks_and_no_tool_that_changes_files() -> None:
+    files = FileTools()
+    tools = {one.spec.name: one for one in (LOOK, DRAW, files.read_file)}
     assert lendable(tools) == tools
+    changing = (files.write_file, files.edit_file)
+    assert not lendable({one.spec.name: one for one in changing})

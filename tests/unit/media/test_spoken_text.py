@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hermes.media.spoken_text import sentences, spoken
+from hermes.media.spoken_text import SpokenStream, sentences, spoken
 
 _WORD = st.text("abcdefghijklmnopqrstuvwxyzäß", min_size=1, max_size=8)
 _MARKDOWN = st.lists(
@@ -71,3 +71,25 @@ def test_sentences_end_where_people_end_them() -> None:
         "That is e.g. a sentence too!",
         "Is it? A line of its own",
     ]
+
+
+def test_sentences_are_found_while_a_text_is_written() -> None:
+    text = (
+        "Hello there, this is one. And [a link](https://x.example/a. b) follows. Yes.\n"
+        "```python\nprint('no. never.')\n```\n- an item of a list\n\nDr. Who ends it"
+    )
+    stream = SpokenStream()
+    found = [one for letter in text for one in stream.feed(letter)]
+    assert found[0] == "Hello there, this is one."
+    assert not any("never" in one for one in found)
+    found += stream.finish()
+    assert found == list(sentences(spoken(text)))
+
+
+def test_the_first_sentence_does_not_wait_for_the_second() -> None:
+    stream = SpokenStream()
+    assert stream.feed("This is the first sentence. And") == [
+        "This is the first sentence."
+    ]
+    assert stream.feed(" so on") == []
+    assert stream.finish() == ["And so on"]

@@ -104,6 +104,7 @@ def _attached(app: App, agent: Agent, folder: Path, question: str) -> Attached:
         Guard(app.home.root, Path.home()),
         is_far=is_piped(),
         listen=listener(app),
+        reads_documents=app.settings.media.documents != "off",
         is_elsewhere=agent.names_resource,
     )
     attached = attach(question, named)

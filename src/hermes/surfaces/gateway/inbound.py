@@ -308,7 +308,11 @@ class InboundMessages:
                 recordings.append(str(path))
             if kind == "file":
                 alone = not lines
-                lines.append(await asyncio.to_thread(received_file, path, alone=alone))
+                reads = self._deliveries.speech().settings.documents != "off"
+                text = await asyncio.to_thread(
+                    received_file, path, alone=alone, reads_documents=reads
+                )
+                lines.append(text)
             else:
                 lines.append(await self._line(inbound, path, kind))
         text = "\n".join(lines)

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.speech import VOICE_NOTE
-from hermes.errors import for_reader
+from hermes.errors import MediaError, for_reader
 from hermes.media.audio import Audio, AudioFormat
-from hermes.media.media_error import MediaError
 from hermes.media.spoken_text import spoken
 from hermes.schema.events import TurnStarted
 from hermes.schema.messages import UserMessage

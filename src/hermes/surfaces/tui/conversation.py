@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermes.app import App
 from hermes.app.agent import Agent
@@ -55,6 +55,9 @@ from hermes.surfaces.tui.status_line import (
 )
 from hermes.surfaces.tui.tui_events import TuiEventRelay
 from hermes.text.translation import to_translate, translator
+
+if TYPE_CHECKING:
+    from hermes.surfaces.tui.voice import Dictation, ReplyReader
 
 t = translator(__name__)
 
@@ -131,6 +134,10 @@ class ChatConversation:
         self.own_commands = OwnCommands()
         self.notifier: Notifier | None = None
         """Notifies the person; None where nothing can."""
+        self.reader: ReplyReader | None = None
+        """Reads replies aloud, after `/voice on`."""
+        self.dictation: Dictation | None = None
+        """The recording that `/dictate` began."""
         self._router = InputRouter(self)
         self.left_work = LeftWork(app, agent)
         self._left = False
@@ -172,6 +179,42 @@ class ChatConversation:
             self._relay.on_event(one)
             if self.notifier is not None:
                 self.notifier.on_event(one, self.session)
+            if self.reader is not None:
+                self.reader.on_event(one)
+
+    def start_reading_aloud(self) -> None:
+        """Reads replies aloud from now on. Raises MediaError if nothing speaks or plays sound."""
+        from hermes.app.speech import speech_deps
+        from hermes.surfaces.tui.voice import ReplyReader
+
+        if self.reader is None:
+            self.reader = ReplyReader(
+                speech_deps(self.app), lambda: self.session, self.view.say
+            )
+            self.reader.start()
+
+    async def stop_reading_aloud(self) -> None:
+        """Reads replies aloud no more."""
+        if self.reader is not None:
+            reader, self.reader = self.reader, None
+            await reader.close()
+
+    async def start_dictation(self) -> None:
+        """Begins to record from the microphone. Raises MediaError."""
+        from hermes.app.speech import speech_deps
+        from hermes.surfaces.tui.voice import Dictation
+
+        name = f"dictation-{int(self.app.clock.now() * 1000)}.wav"
+        file = self.app.home.media / self.session / name
+        dictation = Dictation(speech_deps(self.app), file)
+        await dictation.start()
+        self.dictation = dictation
+
+    async def end_voice(self) -> None:
+        """Ends what speaks and what records, when the chat ends."""
+        await self.stop_reading_aloud()
+        if self.dictation is not None:
+            self.dictation.stop()
 
     def _note_background(self, event: Mapping[str, Any]) -> None:
         """Follows a turn that began by itself, and says when one in the background asks something."""
@@ -290,6 +333,7 @@ class ChatConversation:
         """Handles Ctrl-C: stops the turn. A second press during the turn, or two in a row when
         idle, quits.
         """
+        self._hush()
         if self.own_commands.is_running:
             self.own_commands.stop()
             return
@@ -306,6 +350,10 @@ class ChatConversation:
             self.code = EXIT_INTERRUPTED
             self._leave_at_once(elsewhere=True)
 
+    def _hush(self) -> None:
+        if self.reader is not None:
+            self.reader.hush()
+
     def halt(self) -> bool:
         """Stops the turn and holds queued messages until the person sends them.
 
@@ -318,6 +366,7 @@ class ChatConversation:
 
     def stop(self) -> bool:
         """Handles Esc: stops the turn if this process runs one. Returns whether a turn runs."""
+        self._hush()
         if self.own_commands.is_running:
             self.own_commands.stop()
         elif self._following is not None and is_elsewhere(self.app, self.session):

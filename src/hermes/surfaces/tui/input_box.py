@@ -162,6 +162,7 @@ class InputBox:
         keys.add("c-g", eager=True)(lambda _: self.open_editor())
         keys.add("c-z", eager=True)(lambda event: event.app.suspend_to_background())
         keys.add("escape", "l")(lambda _: self.send(TypedInput("/learn")))
+        keys.add("escape", "v")(lambda _: self.send(TypedInput("/dictate")))
         is_empty = Condition(lambda: not self.buffer.text)
         is_free = Condition(lambda: not self.buffer.text and not self.answering)
         keys.add("escape", filter=is_empty)(lambda _: self.stop())

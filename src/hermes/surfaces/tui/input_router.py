@@ -170,6 +170,7 @@ class InputRouter:
             chat.folder,
             Guard(chat.app.home.root, Path.home()),
             listen=lambda path: _listen(chat.app, path),
+            reads_documents=chat.app.settings.media.documents != "off",
             is_elsewhere=chat.agent.names_resource,
         )
         attached = await asyncio.to_thread(attach, typed.text, folder)

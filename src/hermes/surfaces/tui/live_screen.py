@@ -246,6 +246,10 @@ class LiveScreen:
     def last_key_at(self) -> float:
         return self._entry.last_key_at
 
+    def insert(self, text: str) -> None:
+        """Inserts a text into the input, where the cursor is."""
+        self._entry.buffer.insert_text(text)
+
     def suggest(self, text: str) -> None:
         self._entry.suggest(text)
 

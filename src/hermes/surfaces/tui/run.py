@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app import App
 from hermes.app.agent import Agent
+from hermes.errors import MediaError, for_reader
 from hermes.primitives.tasks import running
 from hermes.settings.load import environment, load_secrets
 from hermes.surfaces.terminal.event_watcher import events_in_loop
@@ -81,6 +82,7 @@ async def _converse(
             screen.show_prompt()
             async with running(_warm(chat, live)):  # while the person types
                 await chat.run()
+            await chat.end_voice()
             if notifier is not None:
                 await notifier.close()
             await chat.agent.release()
@@ -121,6 +123,11 @@ async def _warm(chat: ChatConversation, live: "LiveScreen | None") -> None:
                 count=len(waiting),
             )
         )
+    if chat.app.settings.media.spoken_replies == "tts":
+        try:
+            chat.start_reading_aloud()
+        except MediaError as error:
+            chat.view.say(for_reader(error), alarming=True)
     await chat.agent.model.warm()
 
 

@@ -93,6 +93,7 @@ KEYS = (
     ("Tab", to_translate("complete a command, or a file after @")),
     ("Shift-Tab", to_translate("the next mode: ask, auto-edit, plan, full")),
     ("Alt-L", to_translate("review what Hermes wants to remember, as /learn does")),
+    ("Alt-V", to_translate("dictate: begin, then end the recording")),
     ("Ctrl-V", to_translate("paste a picture; you can also paste or drop its path")),
 )
 

@@ -14,7 +14,7 @@ from hermes.commands.models import model_in_words
 from hermes.commands.proposals import NOTHING
 from hermes.commands.undo import UndoResult, restore_files, undo
 from hermes.commands.views import TextResult, message
-from hermes.errors import UsageError
+from hermes.errors import MediaError, UsageError, for_reader
 from hermes.schema.messages import AssistantMessage
 from hermes.settings.load import load_secrets
 from hermes.settings.models import ModelSettings
@@ -270,3 +270,41 @@ def _levels() -> tuple[str, ...]:
     """The levels that the settings know."""
     kind = get_type_hints(ModelSettings)["reasoning_effort"]
     return get_args(kind)
+
+
+@command(slash="voice mode", group="Chat")
+async def read_aloud(
+    context: CommandContext,
+    mode: Annotated[Literal["", "on", "off", "tts"], Arg("on or off")] = "",
+) -> TextResult:
+    """Read replies aloud while they are written: on or off; alone: the current setting."""
+    chat = _chat(context)
+    if mode in ("on", "tts"):
+        chat.start_reading_aloud()
+    elif mode == "off":
+        await chat.stop_reading_aloud()
+    if chat.reader is None:
+        return message(t("Replies are not read aloud. /voice on changes that."))
+    return message(t("Replies are read aloud. /voice off changes that."))
+
+
+@command(slash="dictate", group="Chat")
+async def dictate(context: CommandContext) -> TextResult:
+    """Record from the microphone; again: put what you said into the input."""
+    from hermes.surfaces.tui.live_screen import LiveScreen
+
+    chat = _chat(context)
+    if chat.dictation is None:
+        await chat.start_dictation()
+        return message(t("Recording. /dictate or Alt-V ends it."))
+    dictation, chat.dictation = chat.dictation, None
+    try:
+        text = await dictation.finish()
+    except MediaError as error:
+        kept = t("The recording is kept: {file}", file=dictation.file)
+        return message(f"{for_reader(error)} {kept}")
+    if isinstance(chat.screen, LiveScreen):
+        chat.screen.insert(text)
+    else:
+        await chat.submit(text)
+    return message()

@@ -127,7 +127,7 @@ class BrowserTools:
 
     @tool("browser_navigate", effect="network")
     async def browser_navigate(self, url: str) -> ToolResult:
-        """Opens a public page in a browser that runs scripts; tools to read it, click and type join then."""
+        """Opens a public page in a browser with scripts; then tools to read, click and type join."""
         from hermes.tools.web.address_check import require_no_secret
         from hermes.tools.web.urls import read_url
 

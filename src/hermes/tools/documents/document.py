@@ -1,5 +1,6 @@
 """A document as text: its parts (pages, sheets, slides, chapters) in order, and where each begins."""
 
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -18,6 +19,8 @@ DocumentKind: TypeAlias = Literal[
 ]
 MAX_TEXT_CHARACTERS = 20_000_000
 _MAX_CONTENTS_ENTRIES = 40
+_MAX_TITLE_CHARACTERS = 60
+_WITH_HEADINGS: tuple[DocumentKind, ...] = ("docx", "html")
 _KIND_LABELS: dict[DocumentKind, str] = {
     "pdf": "PDF",
     "docx": "Word document",
@@ -32,20 +35,39 @@ _KIND_LABELS: dict[DocumentKind, str] = {
 }
 
 
+class PageRange(msgspec.Struct, frozen=True):
+    """Which parts of a document are wanted, counted from 1; all from `first` on if `last` is 0."""
+
+    first: int = 1
+    last: int = 0
+
+    def __str__(self) -> str:
+        if self.first == self.last:
+            return str(self.first)
+        return f"{self.first}-{self.last or ''}"
+
+
+WHOLE = PageRange()
+
+
 class DocumentPart(msgspec.Struct, frozen=True):
-    """One page, sheet, slide or chapter. `name` is what a person would call it: `page 3`, `sheet Sales`."""
+    """One page, sheet, slide or chapter. `name` is what a person would call it: `page 3`, `sheet Sales`; `title` is the
+    heading that it has in a table of contents."""
 
     name: str
     text: str
+    title: str = ""
 
 
 class Document(msgspec.Struct, frozen=True):
-    """The text of a document. `notes` say what is missing from it, and why."""
+    """The text of a document. `notes` say what is missing from it, and why; `total` counts all its parts, if `parts` are
+    only some of them."""
 
     kind: DocumentKind
     parts: tuple[DocumentPart, ...]
     title: str = ""
     notes: tuple[str, ...] = ()
+    total: int = 0
 
     @property
     def label(self) -> str:
@@ -60,22 +82,48 @@ class Document(msgspec.Struct, frozen=True):
         return "\n".join(f"--- {part.name} ---\n{part.text}" for part in self.parts)
 
     def contents(self) -> str:
-        """The line at which each part begins, so that a reader can go there; at most 40 of them."""
-        if len(self.parts) < 2:
+        """A table of contents: the line at which each part begins, or each heading of a single part; at most 40."""
+        entries = list(self._headings() if len(self.parts) == 1 else self._begins())
+        step = -(-len(entries) // _MAX_CONTENTS_ENTRIES) or 1
+        return "; ".join(entries[::step]) if len(entries) > 1 else ""
+
+    def count_text(self) -> str:
+        """How many parts there are, in words: `12 pages`; empty for a single one."""
+        count = self.total or len(self.parts)
+        if count < 2:
             return ""
-        lines: list[str] = []
+        unit = self.parts[0].name.split(" ", 1)[0] if self.parts else "page"
+        return f"{count} {unit}s"
+
+    def _begins(self) -> Iterator[str]:
+        """Where each part begins; only those with a title, if there are any."""
+        has_titles = any(part.title for part in self.parts)
         line = 1
         for part in self.parts:
-            lines.append(f"{part.name}: line {line}")
+            title = f" ({part.title})" if part.title else ""
+            if part.title or not has_titles:
+                yield f"{part.name}{title}: line {line}"
             line += 2 + part.text.count("\n")
-        step = -(-len(lines) // _MAX_CONTENTS_ENTRIES)
-        return "; ".join(lines[::step])
+
+    def _headings(self) -> Iterator[str]:
+        """Where each heading of the only part stands."""
+        if self.kind not in _WITH_HEADINGS:
+            return
+        for number, line in enumerate(self.parts[0].text.split("\n"), 1):
+            marks, _, title = line.partition(" ")
+            if title and marks.strip("#") == "" and 0 < len(marks) <= 3:
+                yield f"{short_title(title)}: line {number}"
 
     def _size(self) -> str:
-        if len(self.parts) < 2:
-            return ""
-        unit = self.parts[0].name.split(" ", 1)[0]
-        return f", {len(self.parts)} {unit}s"
+        count = self.count_text()
+        return f", {count}" if count else ""
+
+
+def short_title(text: str) -> str:
+    """A heading as one short line of a table of contents."""
+    line = " ".join(text.split())
+    is_long = len(line) > _MAX_TITLE_CHARACTERS
+    return f"{line[: _MAX_TITLE_CHARACTERS - 1]}…" if is_long else line
 
 
 def markdown_table(rows: list[list[str]]) -> str:

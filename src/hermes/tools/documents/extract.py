@@ -1,4 +1,4 @@
-"""The program that takes one document apart: `extract KIND`, the file on its input, JSON on its output.
+"""The program that takes one document apart: `extract TASK`, the file on its input, JSON on its output.
 
 It runs in the sandbox and limits itself, because a document may be made to break its reader.
 """
@@ -7,28 +7,42 @@ import resource
 import sys
 import zipfile
 from collections.abc import Callable
-from typing import IO, cast
+from functools import partial
+from typing import IO
 
 import msgspec
 
 from hermes.children.one_result import write_one_result
+from hermes.errors import MediaErrorKind
 from hermes.installation import install_hint
 from hermes.tools.documents.document import (
     MAX_TEXT_CHARACTERS,
+    WHOLE,
     Document,
     DocumentKind,
     DocumentPart,
+    PageRange,
 )
+from hermes.tools.documents.limits import ReaderLimits, TimeBudget
 
-MAX_CPU_S = 120
-_MAX_MEMORY_BYTES = 4 * 1024**3  # addresses, of which OCR reserves many
-_MAX_UNPACKED_BYTES = 500 * 1024**2
-_MAX_ENTRIES = 50_000
 _ZIPPED = ("docx", "xlsx", "pptx", "epub")
+_WITH_OCR = ("pdf", "picture")
+_EXTRAS = {"html_to_markdown": "markdown", "rapidocr": "ocr", "PIL": "images"}
+"""The extra that brings a package, if it is not `documents`."""
+_DEFAULT_LIMITS = ReaderLimits()
 
 
 class _TooLarge(Exception):
     """A document that is far larger than any that is read."""
+
+
+class ExtractionTask(msgspec.Struct, frozen=True, kw_only=True):
+    """What to read, and within which limits."""
+
+    kind: DocumentKind
+    pages: PageRange = WHOLE
+    """Of a PDF only these pages are read. Other documents are always read whole."""
+    limits: ReaderLimits = _DEFAULT_LIMITS
 
 
 class ExtractionProblem(msgspec.Struct, frozen=True, tag="problem"):
@@ -36,6 +50,7 @@ class ExtractionProblem(msgspec.Struct, frozen=True, tag="problem"):
 
     message: str
     hint: str = ""
+    kind: MediaErrorKind = MediaErrorKind.NOT_SUPPORTED
 
 
 class ExtractedDocument(msgspec.Struct, frozen=True, tag="document"):
@@ -45,60 +60,72 @@ class ExtractedDocument(msgspec.Struct, frozen=True, tag="document"):
 
 
 def extract(
-    kind: DocumentKind, file: IO[bytes]
+    task: ExtractionTask, file: IO[bytes]
 ) -> ExtractedDocument | ExtractionProblem:
     """Reads a document. A broken one is a problem, never an exception."""
     try:
-        if kind in _ZIPPED:
-            _check_size(file)
-        document = _reader(kind)(file)
+        if task.kind in _ZIPPED:
+            _check_size(file, task.limits)
+        document = _reader(task)(file)
     except ImportError as error:
+        name = (error.name or "").partition(".")[0]
         return ExtractionProblem(
-            f"reading it needs the package {error.name}", install_hint("documents")
+            f"reading it needs the package {name}",
+            install_hint(_EXTRAS.get(name, "documents")),
+            MediaErrorKind.NOT_CONFIGURED,
         )
     except _TooLarge as error:
-        return ExtractionProblem(str(error))
+        return ExtractionProblem(str(error), kind=MediaErrorKind.TOO_LARGE)
     except MemoryError:
-        return ExtractionProblem("it needs too much memory")
+        return ExtractionProblem(
+            "it needs too much memory", kind=MediaErrorKind.TOO_LARGE
+        )
     except Exception as error:  # noqa: BLE001 - libraries raise anything for a broken file
-        return ExtractionProblem(_reason(error))
+        return _broken(error)
     return ExtractedDocument(_shortened(document))
 
 
-def _reader(kind: DocumentKind) -> Callable[[IO[bytes]], Document]:
+def _reader(task: ExtractionTask) -> Callable[[IO[bytes]], Document]:
     from hermes.tools.documents import ocr, office, pages, pdf, records
 
+    budget = TimeBudget(task.limits)
     readers: dict[DocumentKind, Callable[[IO[bytes]], Document]] = {
-        "pdf": pdf.read_pdf,
+        "pdf": partial(pdf.read_pdf, pages=task.pages, budget=budget),
         "docx": office.read_docx,
-        "xlsx": office.read_xlsx,
+        "xlsx": partial(office.read_xlsx, budget=budget),
         "pptx": office.read_pptx,
         "epub": pages.read_epub,
         "html": pages.read_html,
         "email": records.read_email,
         "notebook": records.read_notebook,
-        "archive": records.read_archive,
+        "archive": partial(records.read_archive, budget=budget),
         "picture": ocr.read_picture,
     }
-    return readers[kind]
+    return readers[task.kind]
 
 
-def _check_size(file: IO[bytes]) -> None:
+def _check_size(file: IO[bytes], limits: ReaderLimits) -> None:
     """Raises _TooLarge for an archive that would unpack to far more than a document has."""
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
     file.seek(0)
     size = sum(entry.file_size for entry in entries)
-    if size > _MAX_UNPACKED_BYTES or len(entries) > _MAX_ENTRIES:
+    if size > limits.unpacked_bytes or len(entries) > limits.entries:
         raise _TooLarge(
             f"it is too large: it unpacks to {size:,} bytes in {len(entries):,} files, and at most"
-            f" {_MAX_UNPACKED_BYTES:,} bytes in {_MAX_ENTRIES:,} files are read"
+            f" {limits.unpacked_bytes:,} bytes in {limits.entries:,} files are read"
         )
 
 
-def _reason(error: Exception) -> str:
+def _broken(error: Exception) -> ExtractionProblem:
     if "password" in str(error).lower():
-        return "it is protected by a password"
+        return ExtractionProblem(
+            "it is protected by a password", kind=MediaErrorKind.REFUSED
+        )
+    return ExtractionProblem(_reason(error))
+
+
+def _reason(error: Exception) -> str:
     text = " ".join(str(error).split())[:300].rstrip(".")
     return f"it is damaged, or not what its name says ({text or type(error).__name__})"
 
@@ -121,12 +148,16 @@ def _shortened(document: Document) -> Document:
 
 def main() -> None:
     """Reads the file on the input, and writes the result to the output."""
-    kind = cast("DocumentKind", sys.argv[1])
+    task = msgspec.json.decode(sys.argv[1], type=ExtractionTask)
+    limits = task.limits
+    has_ocr = task.kind in _WITH_OCR
     write_one_result(
-        lambda file: msgspec.json.encode(extract(kind, file)),
+        lambda file: msgspec.json.encode(extract(task, file)),
         {
-            resource.RLIMIT_AS: _MAX_MEMORY_BYTES,
-            resource.RLIMIT_CPU: MAX_CPU_S,
+            resource.RLIMIT_AS: limits.ocr_memory_bytes
+            if has_ocr
+            else limits.memory_bytes,
+            resource.RLIMIT_CPU: limits.cpu_s,
             resource.RLIMIT_FSIZE: 0,
         },
     )

@@ -30,6 +30,7 @@ _OLD_NAMES = {
     ".xls": "Excel 97-2003",
     ".ppt": "PowerPoint 97-2003",
 }
+_WEB_PAGES = frozenset((".html", ".htm", ".xhtml"))
 RECORDINGS = frozenset(
     (".wav", ".mp3", ".ogg", ".oga", ".opus", ".m4a", ".aac", ".flac", ".amr", ".weba")
 )
@@ -70,6 +71,16 @@ def is_document(path: Path) -> bool:
     is_known = document_kind(path.name, start) is not None
     is_old = bool(old_office_format(path.name, start))
     return is_known or is_old or is_locked_office(path.name, start)
+
+
+def is_web_page(name: str) -> bool:
+    """Whether a file is a web page, by its name."""
+    return PurePath(name.lower()).suffix in _WEB_PAGES
+
+
+def is_in_repository(path: Path) -> bool:
+    """Whether a file is in a git repository. A web page there is probably the source of a project, not a document."""
+    return any((folder / ".git").exists() for folder in path.parents)
 
 
 def is_recording(name: str) -> bool:

@@ -5,6 +5,7 @@ from datetime import date, datetime, time
 from typing import IO, Any
 
 from hermes.tools.documents.document import Document, DocumentPart, markdown_table
+from hermes.tools.documents.limits import TimeBudget
 
 _MAX_SHEET_ROWS = 20_000
 _MAX_SHEET_COLUMNS = 200
@@ -115,8 +116,8 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
             yield shape.text_frame.text.strip()
 
 
-def read_xlsx(file: IO[bytes]) -> Document:
-    """Sheet by sheet. A formula is shown with the value that Excel stored for it."""
+def read_xlsx(file: IO[bytes], budget: TimeBudget) -> Document:
+    """Sheet by sheet, as far as there is time. A formula is shown with the value that Excel stored for it."""
     import openpyxl
 
     values = openpyxl.load_workbook(file, read_only=True, data_only=True)
@@ -125,7 +126,14 @@ def read_xlsx(file: IO[bytes]) -> Document:
     parts: list[DocumentPart] = []
     notes: list[str] = []
     for sheet in values.worksheets:
-        rows = list(_sheet_rows(sheet, formulas[sheet.title]))
+        rows: list[list[str]] = []
+        for row in _sheet_rows(sheet, formulas[sheet.title]):
+            if budget.is_spent:
+                notes.append(
+                    f"sheet {sheet.title}: reading stopped after {len(rows):,} rows: it took too long"
+                )
+                break
+            rows.append(row)
         parts.append(
             DocumentPart(f"sheet {sheet.title}", markdown_table(rows) if rows else "")
         )

@@ -2,16 +2,22 @@
 
 import posixpath
 import zipfile
+from importlib.util import find_spec
 from typing import IO
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from hermes.tools.documents.document import Document, DocumentPart
+from hermes.tools.documents.document import Document, DocumentPart, short_title
 
 _OPF = "{http://www.idpf.org/2007/opf}"
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
 _PAGE_TYPES = ("application/xhtml+xml", "text/html")
+
+
+def can_read_html() -> bool:
+    """Whether the extra `markdown` is installed."""
+    return find_spec("html_to_markdown") is not None
 
 
 def read_html(file: IO[bytes]) -> Document:
@@ -37,11 +43,18 @@ def read_epub(file: IO[bytes]) -> Document:
         title = package.findtext(f".//{_DC}title") or ""
     chapters = [text for text in texts if text.strip()]
     parts = tuple(
-        DocumentPart(f"chapter {n}", text) for n, text in enumerate(chapters, 1)
+        DocumentPart(f"chapter {n}", text, _heading(text))
+        for n, text in enumerate(chapters, 1)
     )
     if not parts:
         raise ValueError("the book has no readable chapters")
     return Document("epub", parts, title.strip())
+
+
+def _heading(text: str) -> str:
+    """The heading that a chapter begins with; empty if it begins otherwise."""
+    first = text.split("\n", 1)[0]
+    return short_title(first.lstrip("# ")) if first.startswith("#") else ""
 
 
 def _package_name(book: zipfile.ZipFile) -> str:

@@ -1,17 +1,27 @@
 """PDF: the text of each page as a person would read it, tables as Markdown, scanned pages by OCR if it is installed."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import IO, Any
 
 import msgspec
 
-from hermes.tools.documents.document import Document, DocumentPart, markdown_table
+from hermes.tools.documents.document import (
+    Document,
+    DocumentPart,
+    PageRange,
+    markdown_table,
+    short_title,
+)
+from hermes.tools.documents.limits import TimeBudget
 from hermes.tools.documents.ocr import PageOcr
 
 _CELL_GAP_EMS = 0.9  # a gap this wide, in heights of the line, separates two cells
 _ALIGNED_POINTS = 6.0
 _MAX_OCR_PAGES = 30
 _OCR_SCALE = 2.0  # 144 dots per inch
+_MAX_BOOKMARKS = 2_000
+_MAX_DAMAGED_PAGES = 20
 
 
 class _Cell(msgspec.Struct, frozen=True):
@@ -26,29 +36,91 @@ class _Line(msgspec.Struct):
     cells: list[_Cell]
 
 
-def read_pdf(file: IO[bytes]) -> Document:
-    """Reads all pages. Raises pypdfium2's PdfiumError if the file is broken or encrypted."""
+def read_pdf(file: IO[bytes], pages: PageRange, budget: TimeBudget) -> Document:
+    """Reads these pages, as far as there is time. Raises pypdfium2's PdfiumError if the file is broken or encrypted."""
     import pypdfium2
 
     pdf = pypdfium2.PdfDocument(file)
-    ocr = PageOcr()
+    titles = _titles(pdf)
+    reading = _PageReading()
     parts: list[DocumentPart] = []
-    scanned: list[int] = []
-    recognised = 0
-    for number in range(1, len(pdf) + 1):
-        page = pdf[number - 1]
+    last = min(pages.last or len(pdf), len(pdf))
+    for number in range(pages.first, last + 1):
+        if parts and (budget.is_spent or reading.is_hopeless):
+            break
+        text = reading.text(pdf, number)
+        parts.append(DocumentPart(f"page {number}", text, titles.get(number, "")))
+    reading.check(len(parts))
+    title = pdf.get_metadata_dict().get("Title", "").strip()
+    notes = reading.notes()
+    end = pages.first + len(parts) - 1
+    if parts and end < last:
+        why = "it took too long" if budget.is_spent else "too many pages are damaged"
+        notes = (*notes, f"reading stopped after page {end}: {why}")
+    return Document("pdf", tuple(parts), _real_title(title), notes, len(pdf))
+
+
+class _PageReading:
+    """Reads page after page, and remembers which were scanned and which are damaged."""
+
+    def __init__(self) -> None:
+        self._ocr = PageOcr()
+        self._scanned: list[int] = []
+        self._damaged: list[int] = []
+        self._recognised = 0
+        self._error: Exception | None = None
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether so many pages are damaged that the others are not tried."""
+        return len(self._damaged) >= _MAX_DAMAGED_PAGES
+
+    def text(self, pdf: Any, number: int) -> str:
+        """The text of a page; of a damaged one empty."""
+        from pypdfium2 import PdfiumError
+
+        try:
+            page = pdf[number - 1]
+        except PdfiumError as error:
+            self._error = error
+            self._damaged.append(number)
+            return ""
         text = _page_text(page)
         if not text.strip() and _has_picture(page):
-            scanned.append(number)
-            if ocr.is_available and recognised < _MAX_OCR_PAGES:
-                text = ocr.read(page.render(scale=_OCR_SCALE).to_pil())
-                recognised += 1
-        parts.append(DocumentPart(f"page {number}", text))
+            self._scanned.append(number)
+            if self._ocr.is_available and self._recognised < _MAX_OCR_PAGES:
+                text = self._ocr.read(page.render(scale=_OCR_SCALE).to_pil())
+                self._recognised += 1
         page.close()
-    title = pdf.get_metadata_dict().get("Title", "").strip()
-    return Document(
-        "pdf", tuple(parts), _real_title(title), _notes(scanned, recognised, ocr)
-    )
+        return text
+
+    def check(self, count: int) -> None:
+        """Raises the error of the last page if none of them could be read."""
+        if self._error is not None and len(self._damaged) == count:
+            raise self._error
+
+    def notes(self) -> tuple[str, ...]:
+        """What is missing, and how the text of scanned pages was made."""
+        notes = _notes(self._scanned, self._recognised, self._ocr)
+        if not self._damaged:
+            return notes
+        return (*notes, f"damaged and left out: pages {_listed(self._damaged)}")
+
+
+def _titles(pdf: Any) -> dict[int, str]:
+    """The first bookmark of each page. A broken table of contents is none."""
+    from pypdfium2 import PdfiumError
+
+    titles: dict[int, str] = {}
+    try:
+        for bookmark in islice(pdf.get_toc(max_depth=3), _MAX_BOOKMARKS):
+            place = bookmark.get_dest()
+            index = place.get_index() if place is not None else None
+            if index is not None:
+                titles.setdefault(index + 1, short_title(bookmark.get_title()))
+    except PdfiumError:
+        return {}
+    return titles
 
 
 def _notes(scanned: list[int], recognised: int, ocr: PageOcr) -> tuple[str, ...]:
@@ -60,14 +132,17 @@ def _notes(scanned: list[int], recognised: int, ocr: PageOcr) -> tuple[str, ...]
             f"the text of {recognised} scanned pages was recognised and may contain mistakes"
         )
     if missing:
-        pages = ", ".join(map(str, missing[:10])) + (
-            " ..." if len(missing) > 10 else ""
-        )
         why = (
-            f"only {_MAX_OCR_PAGES} are recognised" if ocr.is_available else ocr.missing
+            f"only {_MAX_OCR_PAGES} are recognised at once; ask for these pages"
+            if ocr.is_available
+            else ocr.missing
         )
-        notes.append(f"no text of the scanned pages {pages}: {why}")
+        notes.append(f"no text of the scanned pages {_listed(missing)}: {why}")
     return tuple(notes)
+
+
+def _listed(pages: list[int]) -> str:
+    return ", ".join(map(str, pages[:10])) + (" ..." if len(pages) > 10 else "")
 
 
 def _real_title(title: str) -> str:

@@ -11,6 +11,7 @@ from io import BytesIO
 from typing import IO, Any
 
 from hermes.tools.documents.document import Document, DocumentPart
+from hermes.tools.documents.limits import TimeBudget, TimedFile, TimeSpent
 from hermes.tools.documents.pages import read_html
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
@@ -122,20 +123,23 @@ def _joined(source: Any) -> str:
     return str(source or "")
 
 
-def read_archive(file: IO[bytes]) -> Document:
-    """The names, sizes and dates of the files in a zip or tar archive."""
+def read_archive(file: IO[bytes], budget: TimeBudget) -> Document:
+    """The names, sizes and dates of the files in a zip or tar archive. Archives in it are named, not opened."""
     if zipfile.is_zipfile(file):
         file.seek(0)
         entries = _zip_entries(file)
     else:
         file.seek(0)
-        entries = _tar_entries(file)
+        entries = _tar_entries(file, budget)
     lines: list[str] = []
-    for line in entries:
-        if len(lines) == _MAX_ENTRIES:
-            lines.append(f"... only the first {_MAX_ENTRIES:,} entries are listed")
-            break
-        lines.append(line)
+    try:
+        for line in entries:
+            if len(lines) == _MAX_ENTRIES:
+                lines.append(f"... only the first {_MAX_ENTRIES:,} entries are listed")
+                break
+            lines.append(line)
+    except TimeSpent:
+        lines.append("... reading stopped here: it took too long")
     return Document("archive", (DocumentPart("listing", "\n".join(lines)),))
 
 
@@ -146,10 +150,11 @@ def _zip_entries(file: IO[bytes]) -> Iterator[str]:
             yield f"{info.file_size:>12,}  {year}-{month:02}-{day:02}  {info.filename}"
 
 
-def _tar_entries(file: IO[bytes]) -> Iterator[str]:
+def _tar_entries(file: IO[bytes], budget: TimeBudget) -> Iterator[str]:
     from datetime import UTC, datetime
 
-    with tarfile.open(fileobj=file, mode="r|*") as archive:
+    timed: Any = TimedFile(file, budget)  # one entry may unpack to terabytes
+    with tarfile.open(fileobj=timed, mode="r|*") as archive:
         for info in archive:
             day = datetime.fromtimestamp(info.mtime, UTC).date()
             name = f"{info.name}/" if info.isdir() else info.name

@@ -5,14 +5,19 @@ What a call shows or writes is remembered; an edit of a file that changed meanwh
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from msgspec import Meta
 
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.schema.tool_spec import ToolResult
-from hermes.tools.documents.kinds import is_recording
+from hermes.tools.documents.kinds import (
+    is_document,
+    is_in_repository,
+    is_recording,
+    is_web_page,
+)
 from hermes.tools.escapes import spelled_out
 from hermes.tools.files.file_content import (
     UNCHANGED,
@@ -43,12 +48,24 @@ from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.tool import judged, tool
 
 if TYPE_CHECKING:
+    from hermes.tools.documents.document import DocumentKind
     from hermes.tools.documents.reader import DocumentReader
 
 Listen: TypeAlias = Callable[[Path], str]
 """Understands a recording; blocks. Raises ToolFailed if it can't."""
 
-_DOCUMENTS_OF_TEXT = (".ipynb", ".eml")  # text files that nobody reads as they are
+_DOCUMENTS_OF_TEXT: "dict[str, DocumentKind]" = {".ipynb": "notebook", ".eml": "email"}
+"""Text files that nobody reads as they are."""
+
+
+class _Part(NamedTuple):
+    """What a call of `read_file` wants to see. `name` is the path as the model wrote it."""
+
+    name: str
+    file: Path
+    offset: int
+    limit: int
+    pages: str
 
 
 class FileTools:
@@ -61,44 +78,70 @@ class FileTools:
         environment: Mapping[str, str] = {},
         buffers: OpenBuffers | None = None,
         listen: Listen | None = None,
+        *,
+        reads_documents: bool = True,
     ) -> None:
         self.buffers = buffers
+        self._reads_documents = reads_documents
         self._listen = listen
         self._seen = FileStamps() if seen is None else seen
         self._outputs = outputs
         self._environment = environment
         self._documents: DocumentReader | None = None
+        self._sources: set[Path] = set()
+        """Web pages whose source the session has read or written, so that it goes on with the source."""
+        self._seen.on_write(self._sources.add)
 
     @tool("read_file", effect="read", paths=("path",))
     def read_file(
         self,
         context: ToolContext,
-        path: Annotated[
-            str, Meta(description="Absolute, or relative to the working directory.")
-        ],
+        path: str,
         offset: Annotated[int, Meta(ge=1, description="First line.")] = 1,
         limit: Annotated[int, Meta(ge=1, le=MAX_LINES)] = MAX_LINES,
+        pages: Annotated[str, Meta(description="Of a document: 3-5.")] = "",
+        raw: bool = False,
     ) -> ToolResult:
-        """Reads a file: text, a document, a recording. At most 50 KB at once. The result begins with a header line."""
+        """Reads text, a document or a recording; at most 50 KB at once. Web pages outside a repository as text, unless
+        raw."""
         file = judged(path, context)
-        if file.suffix.lower() in _DOCUMENTS_OF_TEXT:
-            return self._read_document(path, file, offset, limit)
+        part = _Part(path, file, offset, limit, pages)
+        if not raw and (kind := self._document_kind(part)):
+            return self._read_document(part, kind=kind)
         try:
             window, is_unsaved = self._window(file, offset, limit)
         except NotText as error:
             if self._listen is not None and is_recording(file.name):
                 return self._read_recording(path, file, offset, limit)
-            return self._read_document(path, file, offset, limit, error)
+            return self._read_document(part, error)
         except OSError as error:
             raise unreadable(path, file, error) from error
+        if pages and not raw:
+            raise ToolFailed(f"{path} is text, without pages.", hint="Use offset.")
         self._seen.note(file, window.stamp)
+        self._sources.add(file)
         if not window.text:
             return ToolResult(text=f"[{path}: empty file]")
         remarks = _remarks(window.text) + _columns(file, window)
         if is_unsaved:
             remarks += "; not saved yet, as the user's editor has it"
+        if is_web_page(file.name) and not raw:
+            remarks += "; source: pages=1 shows the text"
         source = self._outputs.source_of(file) if self._outputs else ""
         return ToolResult(text=_shown(path, window, remarks), source=source)
+
+    def _document_kind(self, part: "_Part") -> "DocumentKind | None":
+        """The kind of a text file that is shown as a document: a notebook, an e-mail, a web page that is no source."""
+        if not self._reads_documents:
+            return None
+        kind = _DOCUMENTS_OF_TEXT.get(part.file.suffix.lower())
+        if kind or not is_web_page(part.file.name):
+            return kind
+        from hermes.tools.documents.pages import can_read_html
+
+        is_source = part.file in self._sources or is_in_repository(part.file)
+        is_text = bool(part.pages) or not is_source
+        return "html" if is_text and can_read_html() else None
 
     def _window(self, file: Path, offset: int, limit: int) -> tuple[FileWindow, bool]:
         """The lines, and whether they are of a text that the user has not saved yet."""
@@ -123,26 +166,40 @@ class FileTools:
 
     def _read_document(
         self,
-        path: str,
-        file: Path,
-        offset: int,
-        limit: int,
+        part: "_Part",
         not_text: NotText | None = None,
+        kind: "DocumentKind | None" = None,
     ) -> ToolResult:
         """Reads a PDF, an Office document or the like as text. It is fenced: its author may be anybody."""
-        from hermes.tools.documents.reader import DocumentReader, read_part
+        from hermes.tools.documents.reader import (
+            DocumentReader,
+            WantedPart,
+            documents_off,
+            parse_pages,
+            read_part,
+        )
 
+        wanted = WantedPart(
+            offset=part.offset,
+            limit=part.limit,
+            pages=parse_pages(part.pages),
+            kind=kind,
+        )
         if self._documents is None:
             self._documents = DocumentReader(self._environment)
+        if not self._reads_documents and is_document(part.file):
+            raise documents_off()
         try:
-            part = read_part(self._documents, path, file, offset, limit)
+            shown = read_part(self._documents, part.name, part.file, wanted)
         except OSError as error:
-            raise unreadable(path, file, error) from error
-        if part is None:
-            if not_text is not None:
-                raise not_text
-            raise ToolFailed(f"{path} is not text.")
-        return ToolResult(text=_shown(path, part.window, part.remarks), source=path)
+            raise unreadable(part.name, part.file, error) from error
+        if shown is None:
+            raise not_text or ToolFailed(f"{part.name} is not text.")
+        remarks = shown.remarks
+        if kind:
+            remarks += "; shown as text, raw=true shows the source"
+        text = _shown(part.name, shown.window, remarks, part.pages)
+        return ToolResult(text=text, source=part.name)
 
     def _check_write(
         self, arguments: Mapping[str, Any], paths: tuple[Path, ...], _: Path
@@ -249,14 +306,17 @@ class FileTools:
             )
 
 
-def _shown(path: str, window: FileWindow, remarks: str) -> str:
+def _shown(path: str, window: FileWindow, remarks: str, pages: str = "") -> str:
     """The lines below a header that says which they are, and above what is left."""
     text = spelled_out(window.text)
     header = f"[{path}: lines {window.first}-{window.last} of {window.total}{remarks}]"
     more = window.total - window.last
     notes = [window.cut] if window.cut else []
     if more:
-        notes.append(f"{more} more lines: read_file with offset={window.last + 1}")
+        same = f"pages={pages} and " if pages else ""
+        notes.append(
+            f"{more} more lines: read_file with {same}offset={window.last + 1}"
+        )
     footer = f"[{'; '.join(notes)}]" if notes else ""
     ended = "" if text.endswith("\n") or not footer else "\n"
     return f"{header}\n{text}{ended}{footer}"

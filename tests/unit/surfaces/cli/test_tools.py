@@ -55,6 +55,6 @@ def test_the_document_has_everything() -> None:
         "name": "read_file",
         "toolset": "files",
         "does": "changes no files",
-        "summary": "Reads a file: text, a document, a recording.",
+        "summary": "Reads text, a document or a recording; at most 50 KB at once.",
         "offered": True,
     }

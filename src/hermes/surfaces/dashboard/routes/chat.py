@@ -427,6 +427,7 @@ class ChatRoutes:
                 Guard(self._board.app.home.root, Path.home()),
                 is_far=True,
                 listen=listener(self._board.app),
+                reads_documents=self._board.app.settings.media.documents != "off",
                 is_elsewhere=self._board.agent.names_resource,
             ),
         )
@@ -614,7 +615,11 @@ class ChatRoutes:
             if not path.exists():
                 self._board.app.home.ensure(folder.parent, folder, own)
                 replace_file(path, data, durable=True, alone=False)
-            blocks.append(uploaded_file(path, listen=listener(self._board.app)))
+            app = self._board.app
+            reads = app.settings.media.documents != "off"
+            blocks.append(
+                uploaded_file(path, listen=listener(app), reads_documents=reads)
+            )
         return "".join(blocks)
 
     def _save_pictures(self, pictures: list[ImageBody]) -> tuple[Image, ...]:

@@ -320,7 +320,7 @@ class MattermostAdapter(ChatAdapter):
             chat=chat,
             person=person,
             text=text,
-            attachments=tuple(_attachment(one) for one in files),
+            attachments=tuple(_attachment(one, alone=not text) for one in files),
             addressed=addressed,
             message=post.id,
         )
@@ -373,9 +373,13 @@ def _kind(letter: object) -> ChatKind:
     return _CHAT_KINDS.get(str(letter), "channel")
 
 
-def _attachment(file: MattermostFile) -> Attachment:
+def _attachment(file: MattermostFile, *, alone: bool) -> Attachment:
+    """A file of a post. Mattermost does not mark voice notes: a recording without a word beside it is one."""
     media = file.mime_type.partition(";")[0]
-    return Attachment(file_kind(media), file.id, file.name, media, file.size)
+    kind = file_kind(media)
+    if kind == "audio" and alone:
+        kind = "voice"
+    return Attachment(kind, file.id, file.name, media, file.size)
 
 
 def _message(out: Outbound) -> str:

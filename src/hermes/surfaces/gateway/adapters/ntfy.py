@@ -82,6 +82,10 @@ _STREAM_TIMEOUTS = HttpTimeouts(
 _HEADERS = {"user-agent": "hermes", "accept": "*/*", "accept-encoding": "identity"}
 
 
+_NO_MESSAGE = "You received a file: "
+"""What ntfy writes if nothing was written with a file."""
+
+
 class NtfyAttachment(msgspec.Struct, frozen=True):
     """A file of a message."""
 
@@ -343,6 +347,9 @@ class NtfyAdapter(ChatAdapter):
         attachments: tuple[Attachment, ...] = ()
         if found is not None:
             kind = file_kind(found.type)
+            is_alone = event.message.startswith(_NO_MESSAGE) and not event.title
+            if kind == "audio" and is_alone:  # ntfy does not mark voice notes
+                kind = "voice"
             attachments = (
                 Attachment(kind, found.url, found.name, found.type, found.size),
             )

@@ -1,7 +1,12 @@
 """One error for every sense: the model reads what the person reads."""
 
-from hermes.errors import HermesError, ToolFailed, in_sentences
-from hermes.media.media_error import MediaError, MediaErrorKind
+from hermes.errors import (
+    HermesError,
+    MediaError,
+    MediaErrorKind,
+    ToolFailed,
+    in_sentences,
+)
 
 
 def test_a_media_error_tells_the_model_what_it_tells_the_person() -> None:

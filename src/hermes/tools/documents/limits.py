@@ -1,0 +1,51 @@
+"""Limits of the process that reads a document."""
+
+import time
+from typing import IO
+
+import msgspec
+
+_MB = 1024**2
+
+
+class ReaderLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What reading one document may take. The process that reads is ended when it takes more."""
+
+    cpu_s: int = 120
+    memory_bytes: int = 2048 * _MB
+    """Addresses, which are more than the memory in use."""
+    ocr_memory_bytes: int = 4096 * _MB
+    """For kinds that may need OCR, whose libraries reserve many addresses."""
+    unpacked_bytes: int = 500 * _MB
+    """For documents that are ZIP archives inside."""
+    entries: int = 50_000
+
+
+class TimeBudget:
+    """The CPU time after which a reader stops by itself and shows what it has: half of what it may take."""
+
+    def __init__(self, limits: ReaderLimits) -> None:
+        self._end_s = time.process_time() + limits.cpu_s / 2
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether to stop."""
+        return time.process_time() > self._end_s
+
+
+class TimeSpent(Exception):
+    """Reading took too long."""
+
+
+class TimedFile:
+    """A file whose reads raise TimeSpent when the time is up. For libraries that read on and on."""
+
+    def __init__(self, file: IO[bytes], budget: TimeBudget) -> None:
+        self._file = file
+        self._budget = budget
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes."""
+        if self._budget.is_spent:
+            raise TimeSpent
+        return self._file.read(size)
