@@ -130,7 +130,7 @@ class Gateway:
             self._background.start(jobs.run(self._stopping))
         if self._app.settings.boards.enabled:
             self._background.start(BoardFollower(self._app).run())
-            cards = Dispatcher(self._app, self._secrets, self._deliveries.deliver_text)
+            cards = Dispatcher(self._app, self._secrets)
             self._background.start(cards.run(self._stopping))
         if not self._is_shared:
             await self._recover_sessions()
