@@ -107,6 +107,7 @@ class World:
         self.verified: list[str] = []
         self.running: dict[str, str] = {}
         self.ended: dict[str, asyncio.Event] = {}
+        self.children: dict[str, str] = {}
         self.caps: list[Cap] = []
         self.service = self.open_service()
 
@@ -148,7 +149,7 @@ class World:
             verify=verify,
             diff=lambda turn, cwd: "+one line",
             processes=lambda session: self.running,
-            children=lambda session: {},
+            children=lambda session: self.children,
             budget=budget,
             process_end=process_end,
         )
@@ -374,6 +375,27 @@ async def test_a_wait_for_a_process_uses_no_turn_and_ends_with_it(
         assert it.judged(session) == ["wait", "done"]
         woken = [one for one in it.events(session) if isinstance(one, GoalWoken)]
         assert [one.reason for one in woken] == ["The process p1 has ended."]
+
+
+async def test_a_wait_for_a_child_ends_with_it(tmp_path: Path) -> None:
+    model = ScriptedModel("gave it to a child", "it is built")
+    async with world(tmp_path, model, Judge(DONE)) as it:
+        child = it.begin()
+        lease = it.app.store.leases.take(child).result()
+        assert lease is not None
+        it.children = {child: "build"}
+        waits = f'{{"verdict": "wait", "wait": {{"child": "{child[-6:]}"}}}}'
+        it.judge.answers.insert(0, waits)
+        session = await it.pursue(GoalSet(text="x"))
+        assert it.progress(session).status == "waiting"
+        assert it.turns(session) == 1
+
+        it.app.store.leases.release(lease)
+        await it.service.at_rest(session)
+
+        woken = [one for one in it.events(session) if isinstance(one, GoalWoken)]
+        assert [one.reason for one in woken] == [f"The child {child[-6:]} has ended."]
+        assert it.judged(session) == ["wait", "done"]
 
 
 async def test_a_wait_for_a_time_ends_by_itself(tmp_path: Path) -> None:

@@ -177,6 +177,19 @@ async def test_a_card_that_fails_three_times_is_blocked_and_runs_no_more(
         assert b.now(card).status == "triage", "blocked twice for the same reason"
 
 
+async def test_different_bad_endings_are_counted_together(tmp_path: Path) -> None:
+    wall = ScriptedResponse(fault=ServerFault(status=402, message="no credit"))
+    broken = ScriptedResponse(fault=ServerFault(status=400, message="no such thing"))
+    async with board_bench(tmp_path, wall, broken, BYE) as b:
+        card = b.card()
+        for _ in range(6):
+            await b.work()
+            b.clock.advance(100_000)
+        assert b.outcomes(card) == ["quota", "failed", "unclosed"]
+        assert b.now(card).status == "blocked"
+        assert "3 runs in a row ended badly" in b.now(card).block_reason
+
+
 async def test_a_quota_wall_has_its_own_ending_and_a_longer_pause_each_time(
     tmp_path: Path,
 ) -> None:

@@ -11,6 +11,7 @@ from tests.integration.gateway.harness import opened, until
 
 from hermes.app import build
 from hermes.app.agent import Agent
+from hermes.app.boards.board_service import Boards
 from hermes.events.bus import Bus
 from hermes.providers.sign_in.accounts import AccountStore
 from hermes.schema.events import CompactionFailed, SessionCompacted, TurnStarted
@@ -239,9 +240,15 @@ async def test_commands_of_the_table_work_in_a_chat_app(tmp_path: Path) -> None:
             ("/approvals", "Approvals: ask"),
             ("/undo many", "Usage: /undo N"),
             ("/help", "/approve N WORD"),
+            ("/kanban create fix it --triage", "(fix it) was created"),
+            ("/kanban", "needs a decision"),
         ):
             telegram.say(line)
             await telegram.sees(shown)
+        boards = Boards(harness.app)
+        (card,) = boards.read(lambda reader: reader.cards())
+        boards.archive(card.id)  # the chat that made it hears of it
+        await telegram.sees("“fix it” was archived before it was done")
 
 
 async def test_a_review_is_asked_for_in_a_chat_and_its_findings_are_sent(
