@@ -114,7 +114,7 @@ class Gateway:
         await self._build()
         self._deliveries.start()
         self._outages.start()
-        jobs = ScheduleLoop(self._app, self._secrets, self._deliveries.deliver_text)
+        jobs = ScheduleLoop(self._app, self._secrets)
         self._background.start(LogFollower(self._app).run())
         self._background.start(OutgoingDeliveries(self._app, self._deliveries).run())
         self._background.start(
