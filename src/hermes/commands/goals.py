@@ -1,9 +1,10 @@
 """Goals: what a session works towards over many turns."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -32,6 +33,9 @@ from hermes.schema.goals import (
     SubgoalsChanged,
 )
 from hermes.text.translation import shown_reason, to_translate, translator
+
+if TYPE_CHECKING:
+    from hermes.app.agent import Agent
 
 t = translator(__name__)
 
@@ -391,9 +395,10 @@ async def _draft(context: CommandContext, name: str, text: str) -> TextResult:
             how = "/goal draft TEXT"
         raise UsageError(t("The goal is empty."), hint=how)
     session, _ = await asyncio.to_thread(_find, context, name)
-    auxiliary = context.chat.agent.engine(session).auxiliary
     context.surface.tell(line(t("Writing the conditions ..."), "dim"))
-    reply = await auxiliary.ask("judge", session, draft_request(text))
+    async with _agent(context) as agent:
+        auxiliary = agent.engine(session).auxiliary
+        reply = await auxiliary.ask("judge", session, draft_request(text))
     settings, by = context.settings.goals, context.surface.name
     goal = drafted(reply.text, text, settings, by=by)
     await _write(context, session, await _with_usage(context, session, goal))
@@ -410,6 +415,21 @@ async def _draft(context: CommandContext, name: str, text: str) -> TextResult:
     resume = _in_words(context, "resume", session)
     start = t("Start it: {resume}. Change it: {change}", resume=resume, change=change)
     return message(*lines, start)
+
+
+@asynccontextmanager
+async def _agent(context: CommandContext) -> "AsyncIterator[Agent]":
+    """The agent of the chat, or one of its own."""
+    if context.conversation is not None:
+        yield context.conversation.agent
+        return
+    from hermes.app.agent import Agent
+
+    agent = Agent(context.app, context.secrets)
+    try:
+        yield agent
+    finally:
+        await agent.release()
 
 
 async def _with_usage(context: CommandContext, session: str, goal: GoalSet) -> GoalSet:
