@@ -1,8 +1,10 @@
 """Finds the best sandbox of this machine, once, by confining a program that does nothing."""
 
+import contextlib
 import functools
 import os
 import platform
+import signal
 import stat
 import subprocess
 import tempfile
@@ -110,7 +112,12 @@ def _try(sandbox: Sandbox) -> str:
     ):
         folder = Path(name).resolve()
         launch = ConfinedLaunch(
-            ["/bin/sh", "-c", "exit 0"], folder, {}, subprocess.DEVNULL, output.fileno()
+            ["/bin/sh", "-c", "exit 0"],
+            folder,
+            {},
+            subprocess.DEVNULL,
+            output.fileno(),
+            is_probe=True,
         )
         try:
             code = _exit_code(sandbox.start(launch, Fence(folder, folder)))
@@ -130,6 +137,9 @@ def _exit_code(started: Started) -> int | None:
     try:
         return started.process.wait(_TRY_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        started.process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(
+                started.process.pid, signal.SIGKILL
+            )  # it has a session of its own
         started.process.wait()
         return None
