@@ -407,7 +407,7 @@ class BoardReader:
         """Returns the notices that have not reached their chat."""
         return self._waiting_notices("target != ?", LEFT_WORKSPACE, limit)
 
-    def left_workspaces(self, limit: int = 100) -> list[CardNotice]:
+    def left_workspaces(self, limit: int = 1_000) -> list[CardNotice]:
         """Returns a notice for each card that is over and whose workspace was not cleared yet."""
         return self._waiting_notices("target = ?", LEFT_WORKSPACE, limit)
 

@@ -21,6 +21,9 @@ t = translator(__name__)
 
 log = logging.getLogger("hermes.boards")
 
+_MAX_AGE_S = 7 * 86_400.0
+"""After this time, no machine is expected to have a workspace that is to be cleared."""
+
 
 class CardWorkspace(msgspec.Struct, frozen=True):
     """The folder of a run, and the branch of a worktree."""
@@ -76,6 +79,9 @@ def _clear_noted(app: App, boards: Boards, notice: CardNotice) -> str:
     told = ""
     if card is not None and card.status in rules.OVER:
         board = boards.read(lambda reader: reader.board(card.board))
+        is_young = app.clock.now() - notice.made < _MAX_AGE_S
+        if app.settings.store.url and is_young and not _is_here(app, card, board):
+            return ""  # another machine has it
         told = leave_workspace(app, card, board)
 
     def write(tx: BoardTransaction) -> None:
@@ -86,6 +92,14 @@ def _clear_noted(app: App, boards: Boards, notice: CardNotice) -> str:
 
     boards.change(write)
     return told
+
+
+def _is_here(app: App, card: Card, board: Board | None) -> bool:
+    """Returns whether this machine has the workspace of a card."""
+    wanted = card.workspace or (board.workspace if board else "") or "scratch"
+    if wanted == "scratch":
+        return (scratch_root(app) / card.id).is_dir()
+    return any(one.name == card.id for one in user_worktrees().all())
 
 
 def leave_workspace(app: App, card: Card, board: Board | None) -> str:

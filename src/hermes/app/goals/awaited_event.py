@@ -4,6 +4,7 @@ What the store has also counts if it happened while no process waited. Events th
 """
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import msgspec
 
 from hermes.app.app import App
-from hermes.errors import UsageError
+from hermes.errors import StoreError, UsageError
 from hermes.events.trie import Trie
 from hermes.schema.boards import BoardEvent
 from hermes.schema.catalogue import CATALOGUE
@@ -125,8 +126,9 @@ class EventSearch:
         handle = self._app.bus.subscribe(self._judged.wait_name, note)
         try:
             while not found:
-                if words := await asyncio.to_thread(self.look):
-                    return words
+                with contextlib.suppress(StoreError):  # looked at again in a moment
+                    if words := await asyncio.to_thread(self.look):
+                        return words
                 try:
                     async with asyncio.timeout(_LOOK_INTERVAL_S):
                         await seen.wait()
@@ -204,10 +206,11 @@ class EventSearch:
             return ""
         kind = CATALOGUE.get(topic)
         hidden = {*(kind.sensitive if kind else ()), "type", "ts", "src", "epoch", "seq", "turn_id"}  # fmt: skip
+        is_users = not self._app.person(self._session)  # else it is not theirs to know
         shown = [
             f"{name}={_text(value)}"
             for name, value in known.items()
-            if name not in hidden and _is_short(value)
+            if is_users and name not in hidden and _is_short(value)
         ]
         name = " ".join([topic, *shown[:_MAX_SHOWN_FIELDS]])
         return t.logged("The awaited event has happened: {name}.", name=name)
