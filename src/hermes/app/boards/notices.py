@@ -99,7 +99,9 @@ class CardNotices:
     def _tell_session(self, notice: CardNotice) -> None:
         session = notice.target.partition(":")[2]
         try:
-            place = put_into_session(self._app, session, "Board", notice.text)
+            place = put_into_session(
+                self._app, session, "Board", notice.text, once=f"board#{notice.id}"
+            )
         except HermesError as error:
             self._give_up(notice, in_sentences(error))
         else:

@@ -134,12 +134,11 @@ def _exit_code(started: Started) -> int | None:
     """Returns the exit code; None if the program did not end in time."""
     if started.notices >= 0:
         os.close(started.notices)
-    try:
-        return started.process.wait(_TRY_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
+    code: int | None = None
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        code = started.process.wait(_TRY_TIMEOUT_S)
+    if code != 0:  # what it started may still wait for it, in its group
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(
-                started.process.pid, signal.SIGKILL
-            )  # it has a session of its own
+            os.killpg(started.process.pid, signal.SIGKILL)
         started.process.wait()
-        return None
+    return code
