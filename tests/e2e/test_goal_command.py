@@ -66,6 +66,15 @@ async def test_a_paused_goal_names_the_commands_of_a_shell(tmp_path: Path) -> No
             assert "hermes goal resume 2" in told.out, told.out
             assert "/goal" not in told.out
         assert "hermes goal resume 2" in done.err
+        empty = await hermes.run("goal", "run", " ")
+        waits = await hermes.run("goal", "wait", "last", "kanban.run.ended card=t_1")
+        shown = await hermes.run("goal", "show")
+        cleared = await hermes.run("goal", "clear")
+        assert "kanban.run.ended card=t_1" in shown.out, waits.err
+        assert "Nothing is running that would wake it" in shown.out.replace("\n", " ")
+        for one in (empty, waits, shown, cleared):
+            assert "/goal" not in one.out + one.err
+            assert "/stop" not in one.out + one.err
 
 
 async def test_a_goal_goes_on_after_kill_9(tmp_path: Path) -> None:

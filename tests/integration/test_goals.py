@@ -11,6 +11,7 @@ from tests.fakes.turn_engine import FakeEngine
 
 from hermes.app import App, build
 from hermes.app.approvals import PendingQuestions
+from hermes.app.boards.board_service import Boards, CardDraft
 from hermes.app.goals.pursuit import GoalPursuit, GoalServices
 from hermes.app.goals.waking import (
     GoalWaker,
@@ -51,6 +52,7 @@ from hermes.schema.goals import (
 )
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.model import ModelRequest
+from hermes.schema.schedules import Instant
 from hermes.settings import Home, Settings
 from hermes.testing import Reply, ScriptedModel
 
@@ -98,12 +100,14 @@ class World:
     """An app whose sessions have goals."""
 
     def __init__(self, root: Path, model: ScriptedModel, judge: Judge) -> None:
-        self.app: App = build(Settings(), Home(root), bus=Bus())
+        self.bus = Bus()
+        self.app: App = build(Settings(), Home(root), bus=self.bus)
         self.model, self.judge = model, judge
         self.checks: list[RuleCheck] = []
         self.verified: list[str] = []
         self.running: dict[str, str] = {}
         self.ended: dict[str, asyncio.Event] = {}
+        self.children: dict[str, str] = {}
         self.caps: list[Cap] = []
         self.service = self.open_service()
 
@@ -145,7 +149,7 @@ class World:
             verify=verify,
             diff=lambda turn, cwd: "+one line",
             processes=lambda session: self.running,
-            children=lambda session: {},
+            children=lambda session: self.children,
             budget=budget,
             process_end=process_end,
         )
@@ -166,6 +170,10 @@ class World:
         return [
             one.verdict for one in self.events(session) if isinstance(one, GoalJudged)
         ]
+
+    def judge_waits_for(self, session: str) -> str:
+        last = self.progress(session).last
+        return last.wait_name if last is not None else ""
 
     def progress(self, session: str) -> GoalProgress:
         return read_history(self.app.store, session).goal
@@ -369,6 +377,27 @@ async def test_a_wait_for_a_process_uses_no_turn_and_ends_with_it(
         assert [one.reason for one in woken] == ["The process p1 has ended."]
 
 
+async def test_a_wait_for_a_child_ends_with_it(tmp_path: Path) -> None:
+    model = ScriptedModel("gave it to a child", "it is built")
+    async with world(tmp_path, model, Judge(DONE)) as it:
+        child = it.begin()
+        lease = it.app.store.leases.take(child).result()
+        assert lease is not None
+        it.children = {child: "build"}
+        waits = f'{{"verdict": "wait", "wait": {{"child": "{child[-6:]}"}}}}'
+        it.judge.answers.insert(0, waits)
+        session = await it.pursue(GoalSet(text="x"))
+        assert it.progress(session).status == "waiting"
+        assert it.turns(session) == 1
+
+        it.app.store.leases.release(lease)
+        await it.service.at_rest(session)
+
+        woken = [one for one in it.events(session) if isinstance(one, GoalWoken)]
+        assert [one.reason for one in woken] == [f"The child {child[-6:]} has ended."]
+        assert it.judged(session) == ["wait", "done"]
+
+
 async def test_a_wait_for_a_time_ends_by_itself(tmp_path: Path) -> None:
     waits = '{"verdict": "wait", "reason": "later", "wait": {"seconds": 1}}'
     model = ScriptedModel("later", "now")
@@ -378,6 +407,81 @@ async def test_a_wait_for_a_time_ends_by_itself(tmp_path: Path) -> None:
         await it.service.at_rest(session)
 
         assert it.progress(session).status == "done"
+
+
+MOVED = '{"event": "kanban.card.moved", "where": {"card": "%s", "after": "done"}}'
+
+
+async def test_a_wait_for_an_event_ends_with_it_also_if_nobody_was_there(
+    tmp_path: Path,
+) -> None:
+    boards_model = ScriptedModel("made a card", "it is done")
+    judge = Judge(DONE)
+    async with world(tmp_path, boards_model, judge) as it:
+        boards = Boards(it.app)
+        card = boards.create("", CardDraft(title="a", triage=True))
+        other = boards.create("", CardDraft(title="b", triage=True))
+        wait = MOVED % card.id
+        judge.answers.insert(0, f'{{"verdict": "wait", "reason": "x", "wait": {wait}}}')
+        session = await it.pursue(GoalSet(text="x"))
+        boards.complete(other.id)
+        await it.service.resume(session)
+        await it.service.idle(session)
+        assert it.progress(session).status == "waiting"
+        assert it.turns(session) == 1
+        await it.service.close()
+
+        boards.complete(card.id)  # while no process waits
+        it.service = it.open_service()
+        await it.service.resume(session)
+        await it.service.at_rest(session)
+
+        assert it.judged(session) == ["wait", "done"]
+        (woken,) = [one for one in it.events(session) if isinstance(one, GoalWoken)]
+        assert f"card={card.id} before=triage after=done" in woken.reason
+        assert "has happened" in it.model.requests[-1].messages[-1].text
+
+
+@pytest.mark.parametrize("event", ["row", "job", "file", "plugin"])
+async def test_a_goal_is_woken_by(tmp_path: Path, event: str) -> None:
+    made = tmp_path / "made"
+    waits = {
+        "row": '{"event": "agent.message.user", "where": {"session_id": "chat"}}',
+        "job": '{"event": "schedule.ended", "where": {"job": "j"}}',
+        "file": f'{{"event": "file.changed", "where": {{"path": "{made}"}}}}',
+        "plugin": '{"event": "plugin.bell.**"}',
+    }[event]
+    waits = f'{{"verdict": "wait", "reason": "x", "wait": {waits}}}'
+    async with world(tmp_path, ScriptedModel("a", "b"), Judge(waits, DONE)) as it:
+        chat = it.app.begin(SessionCreated(surface="test", cwd="/"), "chat").session
+        session = await it.pursue(GoalSet(text="x"))
+        assert it.progress(session).status == "waiting"
+        topic = it.judge_waits_for(session)
+        await it.until(lambda: any(one.pattern == topic for one in it.bus.stats().subscriptions))  # fmt: skip
+        if event == "row":
+            it.app.record(chat, UserMessage(text="news"))
+        elif event == "job":
+            now = it.app.clock.now()
+            ended = Instant("j", now, now, "schedule", state="done", ended=now + 1)
+            it.app.store.schedules.close([ended])
+        elif event == "file":
+            made.write_text("made")
+        else:
+            it.app.bus.publish("plugin.bell.rang", {})
+        await it.service.at_rest(session)
+        assert it.judged(session) == ["wait", "done"]
+
+
+async def test_nobody_waits_for_an_event_that_does_not_exist(tmp_path: Path) -> None:
+    nothing = '{"verdict": "wait", "wait": {"event": "moon.full"}}'
+    no_field = '{"verdict": "wait", "wait": {"event": "kanban.run.ended", "where": {"colour": "red"}}}'
+    judge = Judge(nothing, no_field, DONE)
+    async with world(tmp_path, ScriptedModel("a", "b", "c"), judge) as it:
+        session = await it.pursue(GoalSet(text="x"))
+        assert it.judged(session) == ["continue", "continue", "done"]
+        reasons = [one.reason for one in it.events(session) if isinstance(one, GoalJudged)]  # fmt: skip
+        assert "There is no event 'moon.full'." in reasons[0]
+        assert "has no field 'colour'" in reasons[1]
 
 
 async def test_a_judge_that_always_waits_does_not_pass_the_limits(

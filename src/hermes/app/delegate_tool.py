@@ -240,7 +240,8 @@ class Delegation:
         if (tree := trees.at(cwd)) is None:
             return ""
         held = trees.state(tree)
-        return f"\n[worktree {tree.name}: {held}; the user merges it with /worktree merge {tree.name}]"
+        merge = f"/worktree merge {tree.name} (in a shell: hermes worktree merge {tree.name})"
+        return f"\n[worktree {tree.name}: {held}; the user merges it with {merge}]"
 
     def _outcome(self, child: str) -> tuple[str, TurnEnded | None, bool]:
         """The last text of a child, the end of its last turn, and whether it read text from outside."""

@@ -148,9 +148,20 @@ class MessageOutbox:
                 self.clear(message)
             raise
 
-    def queue(self, target: str, text: str) -> OutgoingMessage:
-        """Writes a message for the next gateway to deliver. Raises HermesError if it is none."""
-        return self._write(target, text, (), 0.0)
+    def queue(
+        self, target: str, text: str, *, name: str = "", keep_s: float = KEEP_S
+    ) -> OutgoingMessage:
+        """Writes a message that the next gateway delivers, however long that takes up to `keep_s`.
+
+        With a name, the same message is written only once. Raises HermesError for an invalid target or an empty text.
+        """
+        place, now = self.resolve(target), self._app.clock.now()
+        if not text.strip():
+            raise UsageError(t.later("There is nothing to send."))
+        name = name or secrets.token_hex(8)
+        made = OutgoingMessage(name, place, text, (), now, now + keep_s)
+        self._app.store.sends.put(made)
+        return made
 
     def clear(self, message: OutgoingMessage) -> None:
         """Deletes the copies of a message's files."""

@@ -125,7 +125,8 @@ async def stop_child(context: CommandContext, name: str) -> TextResult:
 async def tell_child(context: CommandContext, name: str, text: str) -> TextResult:
     """Gives a child a message: into its turn, or as its next task."""
     if not text.strip():
-        raise UsageError(t("The message is empty."), hint="/agents tell ID TEXT")
+        word = "hermes agents" if context.conversation is None else "/agents"
+        raise UsageError(t("The message is empty."), hint=f"{word} tell ID TEXT")
     child = await asyncio.to_thread(find_child, context, name)
     if context.service is not None:
         delivery = "steer" if child.runs else "queue"

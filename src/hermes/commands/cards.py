@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, TypedDict, Unpack, get_args
 
 from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.card_rules import OVER
 from hermes.app.boards.form import parsed_card_fields, start_time, words
 from hermes.app.boards.listing import (
     OPEN_STATUSES,
@@ -13,6 +14,7 @@ from hermes.app.boards.listing import (
     list_board,
     run_report,
 )
+from hermes.app.boards.workspaces import clear_workspaces
 from hermes.app.prompt_files import PromptFiles
 from hermes.app.schedules.delivery import delivery_target
 from hermes.commands.boards import actor, boards_of
@@ -104,6 +106,15 @@ def _change(boards: Boards, card: Card, what: str) -> CardChange:
     """What a person sees of a change."""
     why = card_details(boards, card.id, history=1).why
     return CardChange(card=card, what=what, why=why)
+
+
+def _ended(context: CommandContext, card: Card, what: str) -> CardChange:
+    """What a person sees of the end of a card: also where its work is, if something is left."""
+    boards = boards_of(context)
+    if card.status in OVER:
+        told = clear_workspaces(context.app, boards, card.id)
+        return CardChange(card=card, what=what, why=told)
+    return _change(boards, card, what)
 
 
 def _check_agents(context: CommandContext, *names: str | None, workspace: str) -> None:
@@ -278,7 +289,7 @@ def move_card(
     """Move a card to another status; a running card is stopped first."""
     boards = boards_of(context)
     moved = boards.move(card, status, by=actor(context), reason=reason)
-    return _change(boards, moved, t("was moved to {status}", status=status))
+    return _ended(context, moved, t("was moved to {status}", status=status))
 
 
 @command("kanban promote", scope="approve")
@@ -388,8 +399,8 @@ def complete_card(
     summary: Annotated[str, "what was done"] = "",
 ) -> CardChange:
     """Mark a card as done; a running card is stopped first."""
-    boards = boards_of(context)
-    return _change(boards, boards.complete(card, summary, by=actor(context)), t("is completed"))  # fmt: skip
+    done = boards_of(context).complete(card, summary, by=actor(context))
+    return _ended(context, done, t("is completed"))
 
 
 @command("kanban block", scope="chat")
@@ -446,8 +457,8 @@ def request_changes(
 @command("kanban archive", scope="chat")
 def archive_card(context: CommandContext, card: CardName) -> CardChange:
     """Archive a card; cards that wait for it wait no longer."""
-    boards = boards_of(context)
-    return _change(boards, boards.archive(card, by=actor(context)), t("was archived"))  # fmt: skip
+    archived = boards_of(context).archive(card, by=actor(context))
+    return _ended(context, archived, t("was archived"))
 
 
 @command("kanban stop", scope="chat")

@@ -1,31 +1,41 @@
 """Goals: what a session works towards over many turns."""
 
 import asyncio
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from hermes.app.goals.awaited_event import await_event, event_name, require_event
 from hermes.app.goals.contract import draft_request, drafted, parse_goal
+from hermes.app.goals.judge import MAX_WAIT_S
 from hermes.app.goals.pursuit import used_so_far
-from hermes.app.goals.waking import who_wakes
+from hermes.app.goals.waking import waiting_role, who_wakes
 from hermes.app.session_journal import read_history
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
 from hermes.commands.formats import moment, money
 from hermes.commands.views import Block, Record, TextResult, line, message
 from hermes.core.goal_progress import GoalProgress, GoalStatus
-from hermes.errors import NotFound, UsageError
+from hermes.errors import NotFound, Refused, UsageError
+from hermes.schedules.parse import seconds
+from hermes.schedules.time_zones import ScheduleError
 from hermes.schema.event_base import Event
 from hermes.schema.events import RuleCheck
 from hermes.schema.goals import (
     GoalCleared,
+    GoalJudged,
     GoalPaused,
     GoalResumed,
     GoalSet,
     SubgoalsChanged,
 )
 from hermes.text.translation import shown_reason, to_translate, translator
+
+if TYPE_CHECKING:
+    from hermes.app.agent import Agent
 
 t = translator(__name__)
 
@@ -37,6 +47,7 @@ examples:
   hermes goal pause                                     stop after the running turn
   hermes --resume last                                  go on with it, in the chat
 """)
+_MAX_WAIT_S = 30 * 86_400.0
 _MAX_SUBGOALS = 50
 _MAX_SEARCHED_SESSIONS, _MAX_NAMED_SESSIONS = 200, 5
 _MAX_SUBGOAL_CHARS = 1_000
@@ -52,7 +63,21 @@ _HOW = to_translate(
     "Set one: /goal all tests pass  verify: make test (in a shell: hermes goal run)"
 )
 GoalText = Annotated[
-    str, Arg("the goal; also draft TEXT, show, pause, resume, clear", metavar="TEXT")
+    str,
+    Arg(
+        "the goal; also draft TEXT, show, pause, resume, wait EVENT, clear",
+        metavar="TEXT",
+    ),
+]
+AwaitedText = Annotated[
+    str,
+    Arg(
+        "the event and fields that it must have: kanban.card.moved card=t_1a2b3c4d5e after=done",
+        metavar="EVENT",
+    ),
+]
+WaitLimit = Annotated[
+    str, Arg("go on after this time at the latest: 2h (default: a day)", metavar="TIME")
 ]
 SubgoalText = Annotated[
     str, Arg("a subgoal; also list, remove N, clear", metavar="TEXT")
@@ -97,6 +122,10 @@ class GoalReport(msgspec.Struct, frozen=True, kw_only=True):
             (
                 (t("goal"), goal.text),
                 (t("state"), state),
+                (
+                    t("waits for"),
+                    self.wait_for if self.status == "waiting" else "",
+                ),
                 (
                     t("until"),
                     t("{moment} at the latest", moment=moment(self.until))
@@ -149,22 +178,18 @@ async def set_goal(
 
     Lines that begin with verify:, constraints:, stop when:, turns: or budget: are conditions. Hermes runs the verify
     command itself, in the sandbox, after each turn. `draft TEXT` lets a model write the conditions; `show`, `pause`,
-    `resume` and `clear` do what they say.
+    `resume` and `clear` do what they say; `wait EVENT [FIELD=VALUE ...] [for TIME]` goes on when that event happens.
     """
     word, _, rest = text.strip().partition(" ")
-    match word.lower(), rest.strip():
-        case (("" | "show" | "status"), ""):
-            return await _show(context, session)
-        case "pause", "":
-            return await _pause(context, session)
-        case "resume", "":
-            return await _resume(context, session)
-        case (("clear" | "stop"), ""):
-            return await _clear(context, session)
-        case "draft", _:
-            return await _draft(context, session, rest.strip())
-        case _:
-            return await _begin(context, session, text)
+    word, rest = word.lower(), rest.strip()
+    if not rest and word in _ACTIONS:
+        return await _ACTIONS[word](context, session)
+    if word == "draft":
+        return await _draft(context, session, rest)
+    if word == "wait" and "." in rest.partition(" ")[0]:
+        event, _, limit = rest.partition(" for ")
+        return await _wait(context, session, event, limit)
+    return await _begin(context, session, text)
 
 
 @command("goal show", scope="observe", group="Chat")
@@ -185,6 +210,22 @@ async def resume_goal(context: CommandContext, session: SessionId = "") -> TextR
     """Resume a paused goal; its turns are counted from zero again."""
     meant = await asyncio.to_thread(_meant, context, session, "paused")
     return await _resume(context, meant)
+
+
+@command("goal wait", scope="chat", group="Chat")
+async def wait_with_goal(
+    context: CommandContext,
+    session: SessionId,
+    event: AwaitedText,
+    *,
+    limit: WaitLimit = "",
+) -> TextResult:
+    """Let a goal wait until an event happens; no turn is used meanwhile.
+
+    Events are listed in the documentation; * stands for one part of a name, ** for any. `file.changed path=FILE` waits
+    for a file.
+    """
+    return await _wait(context, session, event, limit)
 
 
 @command("goal clear", scope="chat", group="Chat")
@@ -314,7 +355,7 @@ def _report(context: CommandContext, name: str) -> GoalReport:
         used_usd=usd - goal.spent_usd if goal else 0.0,
         used_tokens=tokens - goal.spent_tokens if goal else 0,
         check=progress.last.check if progress.last else None,
-        wait_for=progress.last.wait_name if progress.last else "",
+        wait_for=event_name(progress.last) if progress.last else "",
         until=progress.last.until if progress.last else 0.0,
         wakes=who_wakes(context.app, session) if progress.status == "waiting" else "",
         in_chat=context.conversation is not None,
@@ -349,11 +390,15 @@ async def _begin(context: CommandContext, name: str, text: str) -> TextResult:
 async def _draft(context: CommandContext, name: str, text: str) -> TextResult:
     """Lets a model write the conditions. They hold once the person has read them and resumes."""
     if not text:
-        raise UsageError(t("The goal is empty."), hint="/goal draft TEXT")
+        how = f"hermes goal set {name} 'draft TEXT'"
+        if context.conversation is not None:
+            how = "/goal draft TEXT"
+        raise UsageError(t("The goal is empty."), hint=how)
     session, _ = await asyncio.to_thread(_find, context, name)
-    auxiliary = context.chat.agent.engine(session).auxiliary
     context.surface.tell(line(t("Writing the conditions ..."), "dim"))
-    reply = await auxiliary.ask("judge", session, draft_request(text))
+    async with _agent(context) as agent:
+        auxiliary = agent.engine(session).auxiliary
+        reply = await auxiliary.ask("judge", session, draft_request(text))
     settings, by = context.settings.goals, context.surface.name
     goal = drafted(reply.text, text, settings, by=by)
     await _write(context, session, await _with_usage(context, session, goal))
@@ -364,7 +409,27 @@ async def _draft(context: CommandContext, name: str, text: str) -> TextResult:
         (t("Stop when"), goal.stop_when),
     )
     lines = [f"{name}: {one}" for name, one in named if one]
-    return message(*lines, t("Start it: /goal resume. Change it: /goal TEXT."))
+    change = "/goal TEXT"
+    if context.conversation is None:
+        change = f"hermes goal set {session} TEXT"
+    resume = _in_words(context, "resume", session)
+    start = t("Start it: {resume}. Change it: {change}", resume=resume, change=change)
+    return message(*lines, start)
+
+
+@asynccontextmanager
+async def _agent(context: CommandContext) -> "AsyncIterator[Agent]":
+    """The agent of the chat, or one of its own."""
+    if context.conversation is not None:
+        yield context.conversation.agent
+        return
+    from hermes.app.agent import Agent
+
+    agent = Agent(context.app, context.secrets)
+    try:
+        yield agent
+    finally:
+        await agent.release()
 
 
 async def _with_usage(context: CommandContext, session: str, goal: GoalSet) -> GoalSet:
@@ -416,6 +481,88 @@ async def _clear(context: CommandContext, name: str) -> TextResult:
     if progress.goal is None:
         raise NotFound(t.marked(_NO_GOAL), hint=t.marked(_HOW))
     await _write(context, session, GoalCleared(by=context.surface.name))
+    if context.conversation is None:
+        return message(t("Dropped the goal. A running turn ends normally."))
     return message(
         t("Dropped the goal. The running turn ends normally; /stop stops it.")
     )
+
+
+async def _wait(
+    context: CommandContext, name: str, text: str, limit: str
+) -> TextResult:
+    """Lets the goal wait for an event, from now on."""
+    session, progress = await asyncio.to_thread(_find, context, name)
+    if progress.goal is None:
+        raise NotFound(t.marked(_NO_GOAL), hint=t.marked(_HOW))
+    if context.app.store.log.has_open_turn(session):
+        raise Refused(
+            t("A turn of this session is running."),
+            hint=_in_words(context, "pause", session),
+        )
+    topic, where = _awaited(context, session, text)
+    limit_s = _wait_seconds(limit)
+    judged = GoalJudged(
+        verdict="wait",
+        reason=t.logged("You let it wait."),
+        until=context.app.clock.now() + limit_s,
+    )
+    waits = await asyncio.to_thread(await_event, context.app, judged, topic, where)
+    roles = context.app.store.roles
+    role = await asyncio.to_thread(roles.take, waiting_role(session))
+    await _write(context, session, GoalResumed(by=context.surface.name), waits)
+    if role is not None and context.service is None:  # for whoever runs next
+        await asyncio.to_thread(roles.release, role)
+    return message(
+        t(
+            "The goal waits for {event}, until {moment} at the latest.",
+            event=event_name(waits),
+            moment=moment(waits.until),
+        ),
+        shown_reason(await asyncio.to_thread(who_wakes, context.app, session)),
+    )
+
+
+def _awaited(
+    context: CommandContext, session: str, text: str
+) -> tuple[str, dict[str, str]]:
+    """The topic and the fields of an event as a person types them."""
+    topic, *words = text.split()
+    where = dict[str, str]()
+    for word in words:
+        field, sign, value = word.partition("=")
+        if not sign or not field:
+            raise UsageError(
+                t("{word!r} is not FIELD=VALUE.", word=word),
+                hint="kanban.card.moved card=t_1a2b3c4d5e after=done",
+            )
+        where[field] = value
+    if "path" in where:
+        cwd = context.app.store.sessions.origin(session).cwd or "."
+        where["path"] = str(Path(cwd) / Path(where["path"]).expanduser())
+    require_event(topic, where)
+    return topic, where
+
+
+def _wait_seconds(text: str) -> float:
+    if not text.strip():
+        return MAX_WAIT_S
+    try:
+        found = seconds(text)
+    except ScheduleError as error:
+        raise UsageError(error.words, hint=error.hint_words) from error
+    if not 1 <= found <= _MAX_WAIT_S:
+        raise UsageError(t("A goal can wait for up to 30 days."))
+    return found
+
+
+_ACTIONS = {
+    "": _show,
+    "show": _show,
+    "status": _show,
+    "pause": _pause,
+    "resume": _resume,
+    "clear": _clear,
+    "stop": _clear,
+}
+"""What `/goal` does with one word."""

@@ -45,6 +45,8 @@ class GoalProgress:
         self.began = 0
         """The `seq` of the row that set or resumed it."""
         self.last: GoalJudged | None = None
+        self.woken = ""
+        """What ended the last wait, until a turn begins."""
         self.is_due = False
         """Whether it must be judged before anything else."""
         self.turn = ""
@@ -72,7 +74,7 @@ class GoalProgress:
         match event:
             case TurnStarted():
                 self.turn, self.turn_seq, self.ended = turn, seq, None
-                self.reply, self.was_stopped = "", False
+                self.reply, self.was_stopped, self.woken = "", False, ""
             case AssistantMessage(text=text) if text.strip():
                 self.reply = text
             case InterruptRequested():
@@ -106,8 +108,8 @@ class GoalProgress:
         match event:
             case GoalJudged():
                 self._judged(event)
-            case GoalWoken() if self.status == "waiting":
-                self.status, self.why = "active", ""
+            case GoalWoken(reason=reason) if self.status == "waiting":
+                self.status, self.why, self.woken = "active", "", reason
             case GoalPaused(reason=reason) if self.is_open:
                 self.status, self.why, self.is_due = "paused", reason, False
             case GoalResumed() if self.status != "none":
@@ -124,7 +126,7 @@ class GoalProgress:
 
     def _judged(self, judged: GoalJudged) -> None:
         self.last, self.turns, self.is_due = judged, judged.turns, False
-        self.why = judged.reason
+        self.why, self.woken = judged.reason, ""
         if not self.is_open:
             return
         match judged.verdict:

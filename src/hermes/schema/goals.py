@@ -10,7 +10,7 @@ from hermes.schema.event_base import Event
 from hermes.schema.events import RuleCheck
 
 GoalVerdict: TypeAlias = Literal["done", "continue", "wait", "needs_you"]
-GoalWait: TypeAlias = Literal["", "process", "time", "child"]
+GoalWait: TypeAlias = Literal["", "process", "time", "child", "event"]
 GOAL_VIA = "goal"
 """The `via` of a message that Hermes wrote to go on with a goal."""
 
@@ -62,7 +62,7 @@ class GoalJudged(Event, frozen=True, kw_only=True):
 
     topic: ClassVar[str] = "agent.goal.judged"
     reasons: ClassVar[tuple[str, ...]] = ("reason",)
-    sensitive: ClassVar[tuple[str, ...]] = ("reason", "check")
+    sensitive: ClassVar[tuple[str, ...]] = ("reason", "check", "wait_where")
 
     verdict: Annotated[GoalVerdict, Meta(description="What follows.")]
     reason: Annotated[str, Meta(description="Why, for a person.")] = ""
@@ -77,8 +77,21 @@ class GoalJudged(Event, frozen=True, kw_only=True):
     ] = ""
     wait_for: Annotated[GoalWait, Meta(description="What a wait ends with.")] = ""
     wait_name: Annotated[
-        str, Meta(description="The process or the child session that is waited for.")
+        str,
+        Meta(
+            description="The process, the child session or the topic of the event that is waited for."
+        ),
     ] = ""
+    wait_where: Annotated[
+        tuple[str, ...],
+        Meta(description="What the awaited event must have, as `field=value`."),
+    ] = ()
+    wait_row: Annotated[
+        int, Meta(description="Id of the log's row after which the event counts.")
+    ] = 0
+    wait_since: Annotated[
+        float, Meta(description="Unix seconds since when the event counts.")
+    ] = 0.0
     until: Annotated[
         float, Meta(description="Unix seconds at which a wait ends at the latest.")
     ] = 0.0

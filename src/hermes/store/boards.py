@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 UNDELIVERED = "waiting"
 """The delivery state of a notice that has not reached its chat yet."""
+LEFT_WORKSPACE = "workspace"
+"""The target of a notice for Hermes itself: the workspace of a card that is over must be cleared."""
 
 _RUN_FIELDS = ", ".join(CardRun.__struct_fields__)
 _RUN_PLACES = ", ".join("?" for _ in CardRun.__struct_fields__)
@@ -332,6 +334,11 @@ class BoardReader:
             for number, at, topic, data in self._rows(query, *values)
         ]
 
+    def entry_before(self, ts: float) -> int:
+        """Returns the number of the newest row of the history that is older than a time; 0 if there is none."""
+        query = "SELECT id FROM card_events WHERE ts < ? ORDER BY id DESC LIMIT 1"
+        return int(self._connection.execute(query, (ts,)).get or 0)
+
     def last_entry(self) -> int:
         """Returns the number of the newest row of the history."""
         query = "SELECT coalesce(max(id), 0) FROM card_events"
@@ -396,10 +403,17 @@ class BoardReader:
         query = "SELECT session FROM card_runs WHERE board = ? AND started >= ? AND session != ''"
         return [name for (name,) in self._rows(query, board, since)]
 
-    def notices(self, limit: int = 100) -> list[CardNotice]:
+    def notices(self, limit: int = 500) -> list[CardNotice]:
         """Returns the notices that have not reached their chat."""
-        query = f"SELECT {_NOTICE_FIELDS} FROM card_notices WHERE delivery = ? ORDER BY made LIMIT ?"  # noqa: S608
-        return [CardNotice(*row) for row in self._rows(query, UNDELIVERED, limit)]
+        return self._waiting_notices("target != ?", LEFT_WORKSPACE, limit)
+
+    def left_workspaces(self, limit: int = 1_000) -> list[CardNotice]:
+        """Returns a notice for each card that is over and whose workspace was not cleared yet."""
+        return self._waiting_notices("target = ?", LEFT_WORKSPACE, limit)
+
+    def _waiting_notices(self, where: str, target: str, limit: int) -> list[CardNotice]:
+        query = f"SELECT {_NOTICE_FIELDS} FROM card_notices WHERE delivery = '{UNDELIVERED}' AND {where} ORDER BY made LIMIT ?"  # noqa: S608 - our own words
+        return [CardNotice(*row) for row in self._rows(query, target, limit)]
 
 
 class BoardTransaction(BoardReader):
@@ -477,6 +491,12 @@ class BoardTransaction(BoardReader):
             *msgspec.structs.astuple(notice),
         )
 
+    def end_notice(self, notice: CardNotice, delivery: str) -> bool:
+        """Records what became of a notice. Returns False if another process was faster."""
+        query = "UPDATE card_notices SET delivery = ? WHERE id = ? AND delivery = ? RETURNING 1"
+        values = (delivery, notice.id, UNDELIVERED)
+        return self._connection.execute(query, values).get is not None
+
     def note(self, event: BoardEvent) -> None:
         """Writes an event to the history. It is published once the transaction is on disk."""
         card = str(getattr(event, "card", ""))
@@ -541,13 +561,3 @@ class BoardStore:
             connection.execute(query, (expires, self.owner)).fetchall()
 
         self._db.write(job)
-
-    def delivered(self, notice: CardNotice, delivery: str) -> bool:
-        """Records the delivery of a notice. Returns False if another process was faster."""
-        query = "UPDATE card_notices SET delivery = ? WHERE id = ? AND delivery = ? RETURNING 1"
-
-        def job(connection: SqlConnection) -> bool:
-            values = (delivery, notice.id, UNDELIVERED)
-            return connection.execute(query, values).get is not None
-
-        return self._db.write(job)

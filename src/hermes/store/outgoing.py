@@ -1,5 +1,6 @@
 """Messages to chats that belong to no session: any process writes them, and a gateway delivers them."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -44,16 +45,23 @@ class OutgoingTable:
         self._db = database
 
     def put(self, message: OutgoingMessage) -> None:
-        """Saves a message to send."""
+        """Saves a message to send; once, however often it is given."""
         values = msgspec.structs.asdict(message)
         values["files"] = msgspec.json.encode(message.files).decode()
-        query = f"INSERT INTO gateway_sends ({_FIELDS}) VALUES (?,?,?,?,?,?,?,?)"  # noqa: S608 - our own names
+        query = f"INSERT INTO gateway_sends ({_FIELDS}) VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING"  # noqa: S608 - our own names
         self._change(query, *(values[name] for name in _FIELDS.split(", ")))
 
     def find(self, name: str) -> OutgoingMessage | None:
         """Returns a message by its id."""
         found = self._select("id = ?", name)
         return found[0] if found else None
+
+    def known(self, names: Sequence[str]) -> dict[str, OutgoingMessage]:
+        """Returns those of the messages that exist, by their ids."""
+        if not names:
+            return {}
+        places = ", ".join("?" for _ in names)
+        return {one.id: one for one in self._select(f"id IN ({places})", *names)}
 
     def open(self) -> list[OutgoingMessage]:
         """Returns the messages that have not ended, oldest first."""

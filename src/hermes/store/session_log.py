@@ -247,6 +247,26 @@ class SessionLog:
 
         return self._db.read(job)
 
+    def of_topics(
+        self, topics: Sequence[str], *, after: int, limit: int
+    ) -> tuple[int, list[Row]]:
+        """Returns rows of any session with these topics and a larger `id`, in order of writing.
+
+        Also returns the `id` up to which it read. Reads at most `limit` of them.
+        """
+        places = ", ".join("?" for _ in topics)
+        query = f"SELECT {STORED} FROM events WHERE id > ? AND id <= ? AND type IN ({places}) ORDER BY id LIMIT ?"  # noqa: S608 - our own names
+
+        def job(connection: SqlConnection) -> tuple[int, list[Row]]:
+            end = self._db.read_limit(connection)
+            newest = "SELECT coalesce(max(id), 0) FROM events WHERE id <= ?"
+            last = max(after, int(connection.execute(newest, (end,)).get))
+            values = (after, last, *topics, limit)
+            rows = checked(connection.execute(query, values))
+            return (rows[-1].id if len(rows) == limit else last), rows
+
+        return self._db.read(job)
+
     def every(
         self,
         *,

@@ -44,12 +44,13 @@ class BoardBench:
         )
         self.boards = Boards(app)
         self.told: list[dict[str, Any]] = []
-        self.delivered: list[tuple[str, str]] = []
         app.bus.subscribe("kanban.**", lambda event: self.told.append(dict(event)))
-        self.dispatcher = Dispatcher(app, self.secrets, self._deliver)
+        self.dispatcher = Dispatcher(app, self.secrets)
 
-    async def _deliver(self, target: str, text: str) -> None:
-        self.delivered.append((target, text))
+    @property
+    def delivered(self) -> list[tuple[str, str]]:
+        """The chats and texts that are left to a gateway."""
+        return [(one.target, one.body) for one in self.app.store.sends.open()]
 
     def card(self, title: str = "do it", **more: Any) -> Card:
         return self.boards.create("", CardDraft(title=title, **more))

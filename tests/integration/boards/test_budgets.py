@@ -6,10 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.integration.boards.harness import BYE, COMPLETE, board_bench, call
+from tests.integration.boards.test_commands import SilentSurface
 from tests.integration.gateway.harness import until
 from tests.integration.test_worktrees import checkout, git
 
 from hermes.app.boards.listing import card_details, list_board
+from hermes.commands.cards import complete_card
+from hermes.commands.context import CommandContext
 from hermes.testing.model_server import Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
@@ -99,6 +102,35 @@ async def test_a_board_that_has_used_its_budget_of_the_day_starts_nothing_and_sa
         b.clock.advance(86_400)
         await b.work()
         assert len(b.outcomes(second)) + len(b.outcomes(first)) > 1, "the next day"
+
+
+async def test_a_person_who_ends_a_card_is_told_what_its_worktree_holds(
+    tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+    def respond(request: Recorded) -> ScriptedResponse:
+        if b"The card is closed" in request.body:
+            return BYE
+        if b'"role":"tool"' not in request.body:
+            return call("write_file", path="made.txt", content="made")
+        return call("kanban_request_review", summary="look")
+
+    async with board_bench(tmp_path, respond=respond, approvals="auto-edit") as b:
+        done = b.card(workspace=f"worktree:{checkout}", notify=("telegram:1",))
+        archived = b.card("no more", workspace=f"worktree:{checkout}")
+        await b.work()
+        context = CommandContext(SilentSurface(), app=b.app)
+        change = await asyncio.to_thread(complete_card.function, context, done.id, "")
+        assert f"hermes worktree merge {done.id}" in change.why
+        b.boards.archive(archived.id)  # as a page or a killed process leaves it
+        await b.work()
+        for card in (done, archived):
+            comments = card_details(b.boards, card.id).comments
+            assert [one.text for one in comments if "hermes worktree drop" in one.text]
+        assert any("left something behind" in text for _, text in b.delivered)
+        await b.work()
+        assert len(card_details(b.boards, done.id).comments) == 1, "said once"
 
 
 @pytest.mark.parametrize("writes", [True, False])

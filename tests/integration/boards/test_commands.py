@@ -95,6 +95,8 @@ def test_dependencies_have_no_circles_and_stay_on_one_board(desk: Desk) -> None:
     with pytest.raises(Refused, match="waits for"):
         desk.give(cards.move_card, second.id, "ready")
     assert desk.give(cards.unlink_cards, first.id, second.id).card.status == "ready"
+    linked = desk.give(cards.link_cards, first.id, second.id)
+    assert (linked.card.status, linked.why) == ("todo", f"waits for {first.id}")
 
 
 def test_boards_are_made_chosen_renamed_and_removed(desk: Desk) -> None:

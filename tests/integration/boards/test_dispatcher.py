@@ -16,6 +16,7 @@ from tests.integration.boards.harness import (
     close_once,
 )
 
+from hermes.app.boards.board_service import CardDraft
 from hermes.app.boards.claims import claim_ready
 from hermes.app.boards.dispatcher import Dispatcher
 from hermes.app.boards.listing import card_details, list_board
@@ -80,6 +81,51 @@ async def test_news_for_a_session_is_left_to_the_process_that_is_telling_session
         assert len(heard()) == 1
 
 
+async def test_news_for_a_chat_waits_until_a_gateway_can_deliver_it(
+    tmp_path: Path,
+) -> None:
+    async with board_bench(tmp_path) as b:
+        heard = b.card("heard", notify=("telegram:1",))
+        lost = b.card("lost", notify=("telegram:2",))
+        for card in (heard, lost):
+            b.boards.complete(card.id)
+        await b.work()
+        await b.work()
+        first, second = b.app.store.sends.open()  # once, however often it is looked at
+        for one in (first, second):
+            reason = "" if one.target == "telegram:1" else "the chat is gone"
+            b.app.store.sends.end(one.id, "failed" if reason else "sent", reason)
+        await b.work()
+        assert b.boards.read(lambda reader: reader.notices()) == []
+        assert card_details(b.boards, heard.id).comments == []
+        (comment,) = card_details(b.boards, lost.id).comments
+        assert comment.text == "telegram:2: not delivered: the chat is gone"
+
+
+async def test_whoever_waits_for_a_card_hears_that_it_was_archived(
+    tmp_path: Path,
+) -> None:
+    async with board_bench(tmp_path) as b:
+        first = b.card("first", triage=True, notify=("telegram:1",))
+        part = b.card("part", triage=True, family=first.id)
+        removed = b.boards.create_board("Old")
+        draft = CardDraft(title="kept", triage=True, notify=("telegram:3",))
+        kept = b.boards.create(removed.slug, draft)
+        b.boards.link(part.id, first.id)
+        b.boards.archive(part.id)
+        b.boards.move(first.id, "done")
+        b.boards.archive(first.id)
+        b.boards.remove_board(removed.slug)
+        await b.work()
+        told = {(target, text.splitlines()[0]) for target, text in b.delivered}
+        gone = f"Card {kept.id} “kept” stays as it is: its board was removed."
+        assert told == {
+            ("telegram:1", f"Card {part.id} “part” was archived before it was done."),
+            ("telegram:1", f"Card {first.id} “first” is done."),
+            ("telegram:3", gone),
+        }
+
+
 async def test_news_that_a_killed_process_put_into_a_session_does_not_come_again(
     tmp_path: Path,
 ) -> None:
@@ -108,8 +154,13 @@ async def test_a_dispatcher_that_drains_finishes_its_cards_and_starts_no_more(
         assert b.dispatcher.running == 1
         b.dispatcher.drain()
         second = b.card("second")
+        await b.dispatcher.step()
+        why = card_details(b.boards, second.id).why
+        assert why == "no dispatcher is running (hermes kanban run)"
+        b.boards.stop(first.id, "not now")  # it is still heeded
+        await b.dispatcher.step()
         await b.work()
-        assert (b.now(first).status, b.now(second).status) == ("done", "ready")
+        assert (b.now(first).status, b.now(second).status) == ("blocked", "ready")
 
 
 async def test_a_worker_that_never_closes_its_card_is_reminded_twice_and_counted(
@@ -144,6 +195,19 @@ async def test_a_card_that_fails_three_times_is_blocked_and_runs_no_more(
         assert len(b.outcomes(card)) == 6
         assert len(b.server.posts) == 2 * asked
         assert b.now(card).status == "triage", "blocked twice for the same reason"
+
+
+async def test_different_bad_endings_are_counted_together(tmp_path: Path) -> None:
+    wall = ScriptedResponse(fault=ServerFault(status=402, message="no credit"))
+    broken = ScriptedResponse(fault=ServerFault(status=400, message="no such thing"))
+    async with board_bench(tmp_path, wall, broken, BYE) as b:
+        card = b.card()
+        for _ in range(6):
+            await b.work()
+            b.clock.advance(100_000)
+        assert b.outcomes(card) == ["quota", "failed", "unclosed"]
+        assert b.now(card).status == "blocked"
+        assert "3 runs in a row ended badly" in b.now(card).block_reason
 
 
 async def test_a_quota_wall_has_its_own_ending_and_a_longer_pause_each_time(

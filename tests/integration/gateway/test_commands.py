@@ -11,6 +11,7 @@ from tests.integration.gateway.harness import opened, until
 
 from hermes.app import build
 from hermes.app.agent import Agent
+from hermes.app.boards.board_service import Boards, CardDraft
 from hermes.events.bus import Bus
 from hermes.providers.sign_in.accounts import AccountStore
 from hermes.schema.events import CompactionFailed, SessionCompacted, TurnStarted
@@ -239,9 +240,15 @@ async def test_commands_of_the_table_work_in_a_chat_app(tmp_path: Path) -> None:
             ("/approvals", "Approvals: ask"),
             ("/undo many", "Usage: /undo N"),
             ("/help", "/approve N WORD"),
+            ("/kanban create fix it --triage", "(fix it) was created"),
+            ("/kanban", "needs a decision"),
         ):
             telegram.say(line)
             await telegram.sees(shown)
+        boards = Boards(harness.app)
+        (card,) = boards.read(lambda reader: reader.cards())
+        boards.archive(card.id)  # the chat that made it hears of it
+        await telegram.sees("“fix it” was archived before it was done")
 
 
 async def test_a_review_is_asked_for_in_a_chat_and_its_findings_are_sent(
@@ -280,7 +287,7 @@ async def test_a_chat_hears_of_a_child_agent_that_outlives_its_turn(
 async def test_a_goal_is_pursued_in_a_chat_and_its_verdict_is_sent(
     tmp_path: Path,
 ) -> None:
-    verdicts = ["continue", "done"]
+    verdicts = ["continue", "done", "done"]
 
     def respond(request: Recorded) -> ScriptedResponse:
         if b"You judge whether" not in request.body:
@@ -291,12 +298,19 @@ async def test_a_goal_is_pursued_in_a_chat_and_its_verdict_is_sent(
     async with (
         TelegramServer() as telegram,
         ModelServer(respond=respond) as model,
-        opened(tmp_path, model, telegram),
+        opened(tmp_path, model, telegram) as harness,
     ):
         telegram.say("/goal write a poem")
-        await telegram.sees("working, 1 to go")
+        await telegram.sees("working, 2 to go")
         reached = await telegram.sees("Goal reached")
         assert reached.text.startswith("🎯")
+        telegram.say("/goal wait moon.full")
+        await telegram.sees("There is no event 'moon.full'.")
+        telegram.say("/goal wait kanban.card.created for 1h")
+        await telegram.sees("The goal waits for kanban.card.created")
+        Boards(harness.app).create("", CardDraft(title="x", triage=True))
+        await telegram.sees("The awaited event has happened")
+        await telegram.sees("working, 1 to go")
 
 
 async def test_an_owner_branches_sets_a_goal_and_switches_the_engine(

@@ -69,8 +69,10 @@ async def test_a_refusal_and_a_platform_that_does_not_run_are_said(
         refused = await outbox.send("ntfy:secret", "hi", (), 20.0)
         assert refused.state == "failed"
         assert "does not let this token write to secret" in refused.reason
+        unhurried = outbox.queue("telegram:1", "whenever it runs again")
         other = await outbox.send("telegram:1", "hi", (), 20.0)
         assert other.reason == "telegram is not running in the gateway"
+        assert it.app.store.sends.open() == [unhurried], "nobody waits for it"
         ntfy.failures["publish"] = [Failure(502, "bad gateway")] * 20
         late = await outbox.send("ntfy:alerts", "hi", (), 1.0)
         assert (late.state, late.reason) == (

@@ -20,7 +20,9 @@ from hermes.children.process_tree import (
     running_pids,
 )
 from hermes.tools.process.resource_limits import ResourceLimits
-from hermes.tools.sandbox import NoSandbox, Sandbox
+from hermes.tools.sandbox import NoSandbox, Sandbox, detect
+from hermes.tools.sandbox.bubblewrap import Bubblewrap
+from hermes.tools.sandbox.confinement import ConfinedLaunch, Fence
 
 DAEMON = """
 import os, sys, time
@@ -54,6 +56,33 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
         request.getfixturevalue("bubblewrap") if request.param == "bubblewrap" else None
     )
     return make_sandbox(request.param, program)
+
+
+def test_the_kernel_ends_every_program_with_hermes_but_a_probe(tmp_path: Path) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$0.arguments"\n')
+    program.chmod(0o755)
+    sandbox = Bubblewrap(program, None, administrator=False)
+    null = subprocess.DEVNULL
+    for is_probe in (True, False):
+        launch = ConfinedLaunch(["true"], tmp_path, {}, null, null, is_probe=is_probe)
+        sandbox.start(launch, Fence(tmp_path, tmp_path)).process.wait(20)
+        given = Path(f"{program}.arguments").read_text().splitlines()
+        assert ("--die-with-parent" in given) is not is_probe
+
+
+def test_what_a_killed_probe_had_started_ends_too(tmp_path: Path) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text('#!/bin/sh\nsleep 600 &\necho $! > "$0.pid"\nkill -9 $$\n')
+    program.chmod(0o755)
+    assert detect._try(Bubblewrap(program, None, administrator=False))
+    left = int(Path(f"{program}.pid").read_text())
+    try:
+        process = os.pidfd_open(left)
+    except ProcessLookupError:
+        return
+    assert select.select([process], [], [], 20)[0], "it still runs"
+    os.close(process)
 
 
 async def test_a_command_that_hangs_ends_when_its_time_is_up(machine: Machine) -> None:

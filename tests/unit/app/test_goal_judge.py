@@ -2,11 +2,13 @@
 
 import pytest
 
+from hermes.app.goals.contract import parse_goal
 from hermes.app.goals.judge import TurnEvidence, judge_request, read_verdict
 from hermes.core.goal_progress import GoalProgress
 from hermes.schema.events import RuleCheck, ToolStarted, TurnEnded
 from hermes.schema.goals import GoalSet
 from hermes.schema.messages import AssistantMessage, ToolFinished
+from hermes.settings.sections import GoalSettings
 
 
 def test_the_judge_sees_exit_codes_test_output_and_diffs_beside_the_answer() -> None:
@@ -30,6 +32,18 @@ def test_the_judge_sees_exit_codes_test_output_and_diffs_beside_the_answer() -> 
         *("it failed (exit 2)", "E: boom", "-old\n+new"),
     )
     assert [one for one in shown if one not in message.text] == []
+
+
+def test_conditions_that_a_person_typed_reach_the_judge() -> None:
+    typed = "the parser works\nverify: make test\nconstraints: keep the API\nstop when: a test must go"
+    goal = parse_goal(typed, GoalSettings())
+    assert (goal.verify, goal.constraints) == ("make test", "keep the API")
+    progress = GoalProgress()
+    progress.add(1, goal)
+
+    (message,) = judge_request(progress, TurnEvidence()).messages
+
+    assert "Constraints: keep the API\nStop when: a test must go" in message.text
 
 
 @pytest.mark.parametrize(

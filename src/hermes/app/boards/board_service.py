@@ -41,6 +41,7 @@ from hermes.schema.event_base import complete as complete_payload
 from hermes.settings import atomic
 from hermes.store.boards import BoardReader, BoardStore, BoardTransaction
 from hermes.store.leases import shown
+from hermes.store.role_leases import HeldRole
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -130,7 +131,7 @@ class Boards:
         owner = shown(held[0].owner) if held else ""
         places = None
         if self._app.settings.store.url:
-            places = frozenset(dispatcher_place(one.name) for one in held)
+            places = {dispatcher_place(one.name): _lacking(one) for one in held}
         settings, now = current_settings(self._app).read(), self._app.clock.now()
         return self.read(
             lambda reader: read_state(reader, settings, now, owner, places)
@@ -258,6 +259,9 @@ class Boards:
                 tx.put_run(
                     msgspec.structs.replace(run, stop=f"the board was removed by {by}")
                 )
+            for card in tx.cards(board=board.slug, statuses=rules.OPEN):
+                if card.status != "running":  # a stopped one is told as such
+                    rules.tell(tx, card, t.logged("stays as it is: its board was removed"))  # fmt: skip
             changed = msgspec.structs.replace(board, removed=True)
             tx.put_board(changed)
             tx.note(
@@ -402,7 +406,8 @@ class Boards:
         fields: dict[str, Any] = {"failures": 0} if status == "ready" else {}
         if status == "ready" and card.status in ("blocked", "triage"):
             fields |= {"block_reason": "", "due": 0.0, "schedule": ""}
-        return rules.move(tx, card, status, by=by, reason=reason, tells=False, **fields)
+        tells = status == "archived"
+        return rules.move(tx, card, status, by=by, reason=reason, tells=tells, **fields)
 
     def promote(self, name: str, *, by: str = "user") -> Card:
         """Moves a card towards running: from triage or todo to ready, or to todo while its parents are open."""
@@ -625,6 +630,12 @@ _SAME_FIELDS = (
     "priority", "labels", "tenant", "reviewer", "workspace", "model", "skills", "budget", "time_limit",
     "retries", "due", "schedule", "key", "goal_mode", "goal_max_turns", "depth", "family", "by", "origin", "notify",
 )  # fmt: skip
+
+
+def _lacking(role: HeldRole) -> frozenset[str]:
+    """Returns the folders of ready cards that the machine of a dispatcher lacks."""
+    found = role.facts.get("lacking", ())
+    return frozenset(map(str, found)) if isinstance(found, list) else frozenset()
 
 
 def _draft_of(card: Card, fields: dict[str, Any]) -> CardDraft:

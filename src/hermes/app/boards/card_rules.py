@@ -4,7 +4,7 @@ Each function works inside one transaction, and records what it did in the histo
 """
 
 import secrets
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -22,7 +22,7 @@ from hermes.schema.boards import (
     CardStatus,
     RunOutcome,
 )
-from hermes.store.boards import UNDELIVERED, BoardTransaction
+from hermes.store.boards import LEFT_WORKSPACE, UNDELIVERED, BoardTransaction
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -33,11 +33,15 @@ BAD_ENDINGS: frozenset[RunOutcome] = frozenset(
 )
 """Endings that count towards the limit, all together."""
 OVER: tuple[CardStatus, ...] = ("done", "archived")
+OPEN: tuple[CardStatus, ...] = tuple(
+    one for one in get_args(CardStatus) if one not in OVER
+)
 _NEWS: dict[CardStatus, str] = {
     "done": t.logged("is done"),
     "blocked": t.logged("is blocked"),
     "review": t.logged("waits for review"),
     "triage": t.logged("needs a decision (triage)"),
+    "archived": t.logged("was archived before it was done"),
 }
 _MAX_REVIEW_ROUNDS = 3
 _FAILED_PAUSE_S = 30.0  # before a failed run is repeated; longer each time
@@ -101,9 +105,10 @@ def move(  # noqa: PLR0913 - what is known of a move
             by=by,
         )
     )
-    if tells and after in _NEWS:
+    if tells and after in _NEWS and not (after == "archived" and before in OVER):
         tell(tx, changed, _NEWS[after], reason)
     if after in OVER and before not in OVER:
+        _note_workspace(tx, changed)
         for child in tx.children(card.id):
             promote(tx, tx.card(child))
     if before in OVER and after not in OVER:
@@ -117,6 +122,17 @@ def _waiting_status(card: Card) -> CardStatus:
     return "review" if card.phase == "review" else "ready"
 
 
+def _note_workspace(tx: BoardTransaction, card: Card) -> None:
+    """Writes down that the workspace of a card that is over must be cleared, on the machine that has it."""
+    board = tx.board(card.board)
+    workspace, place = card.workspace, card.place
+    if not workspace and board is not None:
+        workspace, place = board.workspace, board.place
+    if card.started and not workspace.startswith("dir:"):
+        notice = CardNotice(new_id("n"), card.id, LEFT_WORKSPACE, place, tx.now, UNDELIVERED)  # fmt: skip
+        tx.notify(notice)
+
+
 def promote(tx: BoardTransaction, card: Card | None) -> Card | None:
     """Makes a card ready if all its parents are done."""
     if card is None or tx.open_parents(card.id):
@@ -126,8 +142,15 @@ def promote(tx: BoardTransaction, card: Card | None) -> Card | None:
         return card
     parents = tx.parents(card.id)
     why = t.logged("all its parents are done") if parents else ""
+    if any(_is_archived(tx, parent) for parent in parents):
+        why = t.logged("all its parents are done or archived")
     status = _waiting_status(card)
     return move(tx, card, status, by="hermes", reason=why, block_reason="")
+
+
+def _is_archived(tx: BoardTransaction, name: str) -> bool:
+    found = tx.card(name)
+    return found is not None and found.status == "archived"
 
 
 def _demote(tx: BoardTransaction, child: Card | None, parent: Card) -> None:
@@ -406,7 +429,7 @@ def _after_stop(tx: BoardTransaction, card: Card, ending: RunEnding) -> Card:
         return complete(tx, card, card.result, by="user")
     if target and target != "blocked":
         return move(
-            tx, card, target, by="user", reason=ending.reason, tells=False, after_stop=""
+            tx, card, target, by="user", reason=ending.reason, tells=target == "archived", after_stop=""
         )  # fmt: skip
     return block(
         tx, card, "needs_input", ending.reason or "stopped", by="user", after_stop=""
@@ -463,12 +486,19 @@ def edit(tx: BoardTransaction, card: Card, fields: dict[str, Any], *, by: str) -
 
 
 def tell(tx: BoardTransaction, card: Card, what: str, reason: str = "") -> None:
-    """Adds a notice for the chats that follow a card."""
+    """Adds a notice for the chats that follow a card.
+
+    Whoever follows the card that it was made for hears of it too if it does not go on: that card waits for it.
+    """
     text = t.logged(
         "Card {card} “{title}” {what}.", card=card.id, title=card.title, what=what
     )
     if reason:
         text += f"\n\n{reason}"
-    for target in card.notify:
+    targets = card.notify
+    if card.family and card.status not in ("done", "review"):
+        first = tx.card(card.family)
+        targets += first.notify if first is not None else ()
+    for target in dict.fromkeys(targets):
         notice = CardNotice(new_id("n"), card.id, target, text, tx.now, UNDELIVERED)
         tx.notify(notice)

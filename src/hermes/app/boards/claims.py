@@ -13,7 +13,12 @@ from hermes.app.boards.queue_state import folder_of_card, place_of_card, read_st
 from hermes.core.budget import parse_amount
 from hermes.schema.boards import Board, Card, CardRun, CardRunStarted
 from hermes.settings.boards import BoardSettings
-from hermes.store.boards import BoardStore, BoardTransaction, CardPlacement
+from hermes.store.boards import (
+    BoardReader,
+    BoardStore,
+    BoardTransaction,
+    CardPlacement,
+)
 from hermes.store.leases import LEASE_TTL_S
 from hermes.text.translation import translator
 
@@ -86,6 +91,20 @@ def fits_place(
         return is_here[folder]
 
     return fits
+
+
+def missing_folders(reader: BoardReader, now: float) -> list[str]:
+    """Returns the folders of ready cards that any machine may run, as far as this machine lacks them."""
+    boards = {board.slug: board for board in reader.boards()}
+    found: set[str] = set()
+
+    def note(card: CardPlacement) -> bool:
+        if not place_of_card(card, boards):
+            found.add(folder_of_card(card, boards))
+        return False  # so that all are looked at
+
+    reader.ready(now, without=((), ()), limit=1, fits=note)
+    return sorted(one for one in found if one and not Path(one).is_dir())
 
 
 def _agent(card: Card) -> str:

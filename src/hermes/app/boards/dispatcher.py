@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -24,13 +25,13 @@ from hermes.app.boards.claims import (
     ClaimedCard,
     claim_ready,
     fits_place,
+    missing_folders,
     settle,
 )
 from hermes.app.boards.notices import CardNotices
 from hermes.app.boards.queue_state import ASKING, current_settings, dispatcher_role
 from hermes.app.boards.waiting_cards import WaitingCards
-from hermes.app.boards.workspaces import leave_workspace
-from hermes.app.schedules.delivery import Deliver
+from hermes.app.boards.workspaces import clear_workspaces
 from hermes.app.turn_placement import this_place
 from hermes.errors import (
     HermesError,
@@ -60,6 +61,8 @@ log = logging.getLogger("hermes.boards")
 
 TICK_INTERVAL_S = 1.0
 _UNUSED_INTERVAL_S = 3.0  # while there is no board
+_FOLDERS_INTERVAL_S = 5.0
+_MAX_LACKING = 200
 _DISPATCHING = "running the cards of boards"
 NOT_BEGUN = RunEnding(
     outcome="stopped",
@@ -71,20 +74,21 @@ NOT_BEGUN = RunEnding(
 class Dispatcher:
     """Runs cards until it is stopped."""
 
-    def __init__(
-        self, app: App, secrets: Secrets, deliver: Deliver | None = None
-    ) -> None:
+    def __init__(self, app: App, secrets: Secrets) -> None:
         self._app = app
         self._boards = Boards(app)
         self._agents = AgentPool(app, secrets, KANBAN_SURFACE)
         self._settings = current_settings(app)
-        self.notices = CardNotices(app, deliver)
+        self.notices = CardNotices(app)
         self._workers: dict[str, CardWorker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._asking: set[str] = set()
         self._role: HeldRole | None = None
         self._place = _place(app)
         self._waiting = WaitingCards(app, self._boards)
+        self._facts: dict[str, Any] = {}
+        """What its role says about it."""
+        self._looked_for_folders = float("-inf")
         self._renewed = 0.0
         self._is_draining = False
         self._wakes = asyncio.Event()
@@ -119,15 +123,19 @@ class Dispatcher:
         """Stops the cards that run here, and releases the role for another process."""
         await cancel_and_wait(*self._tasks.values())
         await self.notices.close()
+        with contextlib.suppress(StoreError):
+            await self._release_role()
+
+    async def _release_role(self) -> None:
         if self._role is not None:
             role, self._role = self._role, None
-            with contextlib.suppress(StoreError):
-                await asyncio.to_thread(self._app.store.roles.release, role)
-                self._tell_role(is_running=False)
+            await asyncio.to_thread(self._app.store.roles.release, role)
+            self._tell_role(is_running=False)
 
     def drain(self) -> None:
-        """Starts no more cards. Those that run go on."""
+        """Starts no more cards, which is left to another process. Those that run go on."""
         self._is_draining = True
+        self._wakes.set()
 
     async def finished(self) -> None:
         """Waits until no card runs here."""
@@ -153,10 +161,17 @@ class Dispatcher:
             return _UNUSED_INTERVAL_S
         await self._renew()
         self.notices.begin()
+        if self._is_draining:
+            await self._release_role()
+            await self._heed_stops()
+            return TICK_INTERVAL_S
         if not self.is_active:
             await asyncio.to_thread(self._take_role)
         if self.is_active and self._place:
             await asyncio.to_thread(self._waiting.tell)
+            await asyncio.to_thread(self._tell_lacking)
+        if self.is_active:
+            await asyncio.to_thread(clear_workspaces, self._app, self._boards)
         if self.is_active and await self.tick() >= MAX_CLAIMS:
             return 0.0  # there may be more
         return TICK_INTERVAL_S
@@ -165,9 +180,22 @@ class Dispatcher:
         return self._app.has_log and self._app.store.has_cards
 
     def _take_role(self) -> None:
-        self._role = self._app.store.roles.take(dispatcher_role(self._place))
+        role = dispatcher_role(self._place)
+        self._role = self._app.store.roles.take(role, self._facts)
         if self._role is not None:
             self._tell_role(is_running=True)
+
+    def _tell_lacking(self) -> None:
+        """Says in its role which folders of ready cards this machine lacks, so that others can say why they wait."""
+        now = self._app.clock.now()
+        if now - self._looked_for_folders < _FOLDERS_INTERVAL_S:
+            return
+        self._looked_for_folders = now
+        lacking = self._boards.read(lambda reader: missing_folders(reader, now))
+        facts = {"lacking": lacking[:_MAX_LACKING]}
+        if self._role is not None and facts != self._facts:
+            self._facts = facts
+            self._app.store.roles.renew(self._role, facts)
 
     def _tell_role(self, *, is_running: bool) -> None:
         event = DispatcherChanged(
@@ -184,7 +212,7 @@ class Dispatcher:
         if self._tasks:
             await asyncio.to_thread(self._boards.store.renew, LEASE_TTL_S)
         if self._role is not None and not await asyncio.to_thread(
-            self._app.store.roles.renew, self._role
+            self._app.store.roles.renew, self._role, self._facts
         ):
             self._role = None  # frozen for longer than the lease
 
@@ -241,6 +269,13 @@ class Dispatcher:
         self._asking.discard(run)
         self._wakes.set()
 
+    async def _heed_stops(self) -> None:
+        await self._heed(
+            await asyncio.to_thread(
+                self._boards.read, lambda reader: reader.open_runs()
+            )
+        )
+
     async def _heed(self, runs: list[CardRun]) -> None:
         """Stops workers on request, or if another process ended their run; records who waits for an answer."""
         known = {run.id: run for run in runs}
@@ -268,8 +303,8 @@ class Dispatcher:
             log.exception("run %s of card %s failed", run.id, run.card)
             ending = RunEnding(outcome="failed", reason=f"{type(error).__name__}: {error}")  # fmt: skip
         card = await self._end(run, ending, settings)
-        if card is not None and card.status == "done":
-            await asyncio.to_thread(self._clear_up, card)
+        if card is not None and card.status in rules.OVER:
+            await asyncio.to_thread(clear_workspaces, self._app, self._boards, card.id)
         self.notices.begin()
 
     async def _end(
@@ -295,16 +330,6 @@ class Dispatcher:
                 self._app.errors.succeeded(what)
                 self._boards.store.active.discard(run.id)
                 return card
-
-    def _clear_up(self, card: Card) -> None:
-        """Removes what a card no longer needs, and reports where its work is."""
-        try:
-            board = self._boards.read(lambda reader: reader.board(card.board))
-            told = leave_workspace(self._app, card, board)
-            if told:
-                self._boards.comment(card.id, told, by="hermes")
-        except (HermesError, OSError) as error:
-            log.warning("the workspace of card %s was not cleared: %s", card.id, error)
 
 
 def _note(tx: BoardTransaction, run: str, note: str) -> None:

@@ -1,35 +1,38 @@
-"""Delivers notices about cards to the chats and sessions that created them. They stay in a table until they arrive."""
+"""Delivers notices about cards to the chats and sessions that created them. They stay in a table until they arrive.
+
+Those for chats go through the table of outgoing messages, where they wait for a gateway in which their platform runs.
+"""
 
 import asyncio
 import logging
 
 from hermes.app.app import App
-from hermes.app.schedules.delivery import Deliver, put_into_session
+from hermes.app.boards.board_service import Boards
+from hermes.app.outgoing import MessageOutbox
+from hermes.app.schedules.delivery import put_into_session
 from hermes.errors import HermesError, in_sentences
 from hermes.primitives.tasks import BackgroundTasks
-from hermes.schema.boards import CardNotice
-from hermes.store.boards import BoardStore
+from hermes.schema.boards import CardCommented, CardNotice
+from hermes.store.boards import BoardTransaction
 from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
 log = logging.getLogger("hermes.boards")
 
+NOTICE_KEEP_S = 7 * 86_400.0
+"""How long a notice waits for the platform of its chat."""
 _ROLE = "card-news"
 """The role of the process that puts news into sessions: of several, one does, so none comes twice."""
 
 
 class CardNotices:
-    """Delivers the notices of one home. Without `deliver`, those for chats are left to a gateway."""
+    """Delivers the notices of one home."""
 
-    def __init__(self, app: App, deliver: Deliver | None = None) -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
-        self._deliver = deliver
+        self._boards = Boards(app)
         self._tasks = BackgroundTasks("delivering news of cards")
-
-    @property
-    def _store(self) -> BoardStore:
-        return self._app.store.boards
 
     def begin(self) -> None:
         """Delivers pending notices in the background."""
@@ -37,7 +40,7 @@ class CardNotices:
             self._tasks.start(self._take_waiting())
 
     async def join(self) -> None:
-        """Waits until the pending notices are delivered."""
+        """Waits until the pending notices are delivered, or left to a gateway."""
         await self._tasks.join()
 
     async def close(self) -> None:
@@ -47,18 +50,39 @@ class CardNotices:
     async def _take_waiting(self) -> None:
         try:
             waiting = await self._waiting()
-            for notice in waiting:
-                if not _is_for_session(notice):
-                    await self._take(notice)
-            if any(map(_is_for_session, waiting)):
+            chats = [one for one in waiting if not _is_for_session(one)]
+            if chats:
+                await asyncio.to_thread(self._tell_chats, chats)
+            if len(chats) < len(waiting):
                 await self._tell_sessions()
         except Exception:  # the boundary of this task
             log.exception("news of cards could not be delivered; will try again")
 
     async def _waiting(self) -> list[CardNotice]:
         return await asyncio.to_thread(
-            self._store.read, lambda reader: list(reader.notices())
+            self._boards.read, lambda reader: reader.notices()
         )
+
+    def _tell_chats(self, notices: list[CardNotice]) -> None:
+        """Puts notices into the table of outgoing messages, and ends those that arrived or never will."""
+        known = self._app.store.sends.known([one.id for one in notices])
+        for notice in notices:
+            sent = known.get(notice.id)
+            if sent is None:
+                self._queue(notice)
+            elif sent.state == "sent":
+                self._end(notice, notice.target)
+            elif sent.is_over:
+                self._give_up(notice, sent.reason)
+
+    def _queue(self, notice: CardNotice) -> None:
+        text = shown_reason(notice.text)
+        try:
+            MessageOutbox(self._app).queue(
+                notice.target, text, name=notice.id, keep_s=NOTICE_KEEP_S
+            )
+        except HermesError as error:
+            self._give_up(notice, in_sentences(error))
 
     async def _tell_sessions(self) -> None:
         roles = self._app.store.roles
@@ -68,33 +92,37 @@ class CardNotices:
         try:
             for notice in await self._waiting():
                 if _is_for_session(notice):
-                    await self._take(notice)
+                    await asyncio.to_thread(self._tell_session, notice)
         finally:
             await asyncio.to_thread(roles.release, role)
 
-    async def _take(self, notice: CardNotice) -> None:
-        kind, _, place = notice.target.partition(":")
-        if kind != "session" and self._deliver is None:
-            return
+    def _tell_session(self, notice: CardNotice) -> None:
+        session = notice.target.partition(":")[2]
         try:
-            if kind == "session":
-                delivery = await asyncio.to_thread(
-                    put_into_session,
-                    self._app,
-                    place,
-                    "Board",
-                    notice.text,
-                    once=f"board#{notice.id}",
-                )
-            else:
-                assert self._deliver is not None  # noqa: S101 - asked above
-                await self._deliver(notice.target, shown_reason(notice.text))
-                delivery = notice.target
+            place = put_into_session(
+                self._app, session, "Board", notice.text, once=f"board#{notice.id}"
+            )
         except HermesError as error:
-            told = in_sentences(error)
-            log.warning("news of card %s were not delivered: %s", notice.card, told)
-            delivery = t.logged("not delivered: {reason}", reason=error.message)
-        await asyncio.to_thread(self._store.delivered, notice, delivery)
+            self._give_up(notice, in_sentences(error))
+        else:
+            self._end(notice, place)
+
+    def _end(self, notice: CardNotice, delivery: str) -> None:
+        self._boards.change(lambda tx: tx.end_notice(notice, delivery))
+
+    def _give_up(self, notice: CardNotice, reason: str) -> None:
+        """Ends a notice that can't be delivered, and says so on its card."""
+        log.warning("news of card %s were not delivered: %s", notice.card, reason)
+
+        def write(tx: BoardTransaction) -> None:
+            delivery = t.logged("not delivered: {reason}", reason=reason)
+            card = tx.card(notice.card)
+            if not tx.end_notice(notice, delivery) or card is None:
+                return
+            text = f"{notice.target}: {delivery}"
+            tx.note(CardCommented(board=card.board, card=card.id, text=text, by="hermes"))  # fmt: skip
+
+        self._boards.change(write)
 
 
 def _is_for_session(notice: CardNotice) -> bool:

@@ -4,7 +4,6 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -69,8 +68,8 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     """Boards that have used today's budget, and how much."""
     dispatcher: str = ""
     """The process that runs cards; empty if none does."""
-    places: frozenset[str] | None = None
-    """The machines on which cards are run; None if it does not matter."""
+    places: Mapping[str, frozenset[str]] | None = None
+    """The machines on which cards are run, and the folders that each lacks; None if it does not matter."""
     now: float
 
     @property
@@ -132,14 +131,15 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
                 state=t.logged("no dispatcher is running there"),
             )
         folder = folder_of_card(card, self.boards)
-        if (
-            not place
-            and self.places is not None
-            and folder
-            and not Path(folder).is_dir()
-        ):
+        if not place and folder and self._all_lack(folder):
             return t.logged("waits for a machine that has {folder}", folder=folder)
         return self._limit(card.board, agent) or t.logged("starts in a moment")
+
+    def _all_lack(self, folder: str) -> bool:
+        """Returns whether every machine on which cards are run has said that it lacks a folder."""
+        if self.places is None:
+            return False
+        return all(folder in lacking for lacking in self.places.values())
 
     def _limit(self, slug: str, agent: str) -> str:
         """Returns the limit that prevents a card from starting."""
@@ -183,7 +183,7 @@ def read_state(
     settings: BoardSettings,
     now: float,
     dispatcher: str = "",
-    places: frozenset[str] | None = None,
+    places: Mapping[str, frozenset[str]] | None = None,
 ) -> QueueState:
     """Reads the state that decides about starts. Cheap: reads only running cards and boards."""
     runs = reader.open_runs()

@@ -23,6 +23,7 @@ _LINE = re.compile(
 _FIELDS = {"constraint": "constraints", "stopwhen": "stop_when"}
 MAX_GOAL_CHARS = 8_000
 _MAX_TURNS = 10_000
+_EXAMPLE = "all tests pass   verify: make test   stop when: an API must change"
 _DRAFT = (
     "Write a contract for the goal that the user gives you, so that it can be checked. Answer with exactly these lines and "
     "nothing else, in the user's language:\n"
@@ -56,9 +57,7 @@ def parse_goal(text: str, settings: GoalSettings, *, by: str = "") -> GoalSet:
     if not outcome.strip():
         raise UsageError(
             t.later("The goal is empty."),
-            hint=t.later(
-                "/goal all tests pass   verify: make test   stop when: an API must change"
-            ),
+            hint=t.later("Such as: {example}", example=_EXAMPLE),
         )
     return GoalSet(
         text=outcome.strip(),

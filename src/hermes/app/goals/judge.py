@@ -32,10 +32,15 @@ _INSTRUCTIONS = (
     "decides anything. Believe what was recorded (exit codes, diffs, the result of the verify command) rather than what "
     "the answer claims. Answer with one JSON object and nothing else:\n"
     '{"verdict": "done" | "continue" | "wait" | "needs_you", "reason": "one or two sentences for the user", '
-    '"wait": {"process": "p1"} | {"child": "id"} | {"seconds": 60} }\n'
+    '"wait": {"process": "p1"} | {"child": "id"} | {"seconds": 60} | '
+    '{"event": "topic", "where": {"field": "value"}, "seconds": 3600} }\n'
     "done: the goal, with its constraints and every subgoal, is reached, and the record shows it.\n"
     "continue: it is not reached and the agent can go on.\n"
-    "wait: nothing useful can be done before a listed process or child ends or some time has passed; add `wait`.\n"
+    "wait: nothing useful can be done before a listed process or child ends, an event happens or some time has passed; "
+    "add `wait`. Events: kanban.card.moved (card, after: done, blocked, review, archived), kanban.run.ended (card), "
+    "kanban.card.commented (card), schedule.ended (job), agent.turn.ended and agent.message.user (session_id of another "
+    "session, such as that of a chat or a webhook), file.changed (path). `where` names the fields that must match; "
+    "`seconds` is the most to wait.\n"
     "needs_you: the agent can't go on without the user: a question, a decision, something missing, or the condition "
     "under `Stop when` holds."
 )
@@ -50,6 +55,9 @@ class WaitFor(msgspec.Struct, frozen=True):
 
     process: str = ""
     child: str = ""
+    event: str = ""
+    """The topic of an event, or a pattern of topics."""
+    where: dict[str, str] = {}
     seconds: float = 0.0
 
 

@@ -16,6 +16,12 @@ from typing import Literal
 import msgspec
 
 from hermes.app.app import App
+from hermes.app.goals.awaited_event import (
+    FILE_CHANGED,
+    EventSearch,
+    await_event,
+    require_event,
+)
 from hermes.app.goals.contract import goal_lines
 from hermes.app.goals.judge import (
     MAX_WAIT_S,
@@ -30,7 +36,7 @@ from hermes.app.goals.waking import waiting_role
 from hermes.app.session_journal import SessionJournal
 from hermes.core.budget import Cap, TurnBudget, parse_amount
 from hermes.core.goal_progress import GoalProgress
-from hermes.errors import HermesError, StoreError, in_sentences
+from hermes.errors import HermesError, StoreError, UsageError, in_sentences
 from hermes.schema.event_base import Event
 from hermes.schema.events import RuleCheck, TurnEnded
 from hermes.schema.goals import (
@@ -101,7 +107,8 @@ class GoalPursuit:
         if progress.status != "active":
             return False
         if not progress.is_due:  # the process ended between a verdict and its message
-            await journal.record(_message(progress, _why(progress)))
+            why = progress.woken or _why(progress)
+            await journal.record(_message(progress, why))
             return True
         before = (progress.since, progress.last)
         rows = await self._decide(journal)
@@ -145,6 +152,10 @@ class GoalPursuit:
             await self._services.process_end(session, judged.wait_name)
         elif judged.wait_for == "child":
             await self._child_end(judged.wait_name)
+        elif judged.wait_for == "event":
+            what = await EventSearch(self._app, session, judged).wait()
+            woken = GoalWoken(reason=what)
+            await asyncio.to_thread(self._app.record, session, woken)
         else:
             await asyncio.Event().wait()  # only the time ends it
 
@@ -183,6 +194,10 @@ class GoalPursuit:
             return t.logged("The process {name} has ended.", name=name)
         if judged.wait_for == "child" and not self._works(name):
             return t.logged("The child {name} has ended.", name=name[-6:])
+        if judged.wait_for == "event":
+            what = EventSearch(self._app, session, judged).look()
+            if what:
+                return what
         if self._app.clock.now() >= judged.until:
             return t.logged("The time to wait is over.")
         return ""
@@ -210,7 +225,9 @@ class GoalPursuit:
             return [GoalPaused(reason=_no_judge(error), by="hermes")]
         finally:
             journal.show(GoalChecking())
-        judged = self._judged(progress, answer, check, judge, is_first=is_first)
+        judged = self._judged(
+            journal.session, progress, answer, check, judge, is_first=is_first
+        )
         return self._follow(journal.session, progress, judged, is_first=is_first)
 
     async def _check(
@@ -258,7 +275,7 @@ class GoalPursuit:
                 answer = JudgeAnswer("continue", why)
             if is_first and answer.verdict != "done":
                 answer = JudgeAnswer("continue", answer.reason)
-            answer = _known_wait(answer, evidence.running)
+            answer = _known_wait(answer, evidence.running, folder)
             return answer, f"{message.provider}:{message.model}"
         raise failure
 
@@ -287,6 +304,7 @@ class GoalPursuit:
 
     def _judged(
         self,
+        session: str,
         progress: GoalProgress,
         answer: JudgeAnswer,
         check: RuleCheck | None,
@@ -306,6 +324,8 @@ class GoalPursuit:
         )
         if answer.verdict != "wait":
             return judged
+        if wait and wait.event:
+            return self._awaiting(session, progress, judged, wait)
         seconds = min(MAX_WAIT_S, max(_MIN_WAIT_S, wait.seconds if wait else 0.0))
         kind: Literal["process", "child", "time"] = "time"
         if wait and wait.process:
@@ -320,6 +340,22 @@ class GoalPursuit:
             wait_name=(wait.process or wait.child) if wait else "",
             until=now + seconds,
         )
+
+    def _awaiting(
+        self, session: str, progress: GoalProgress, judged: GoalJudged, wait: WaitFor
+    ) -> GoalJudged:
+        """Returns the verdict to wait for an event: one that happens, or that happened during the last turn."""
+        now = self._app.clock.now()
+        awaited = await_event(self._app, judged, wait.event, wait.where)
+        begun = self._app.store.log.events(
+            session, after=max(0, progress.turn_seq - 1), limit=1
+        )
+        if begun and wait.event != FILE_CHANGED:
+            awaited = msgspec.structs.replace(
+                awaited, wait_row=begun[0].id, wait_since=begun[0].ts
+            )
+        seconds = max(_MIN_WAIT_S, wait.seconds or MAX_WAIT_S)
+        return msgspec.structs.replace(awaited, until=now + min(MAX_WAIT_S, seconds))
 
     def _follow(
         self,
@@ -420,9 +456,25 @@ def _stopped(progress: GoalProgress) -> str:
     return ""
 
 
-def _known_wait(answer: JudgeAnswer, running: Mapping[str, str]) -> JudgeAnswer:
+def _known_event(answer: JudgeAnswer, wait: WaitFor, folder: Path) -> JudgeAnswer:
+    """Returns the answer with the whole path of an awaited file; `continue` if there is no such event."""
+    where = dict(wait.where)
+    if "path" in where:
+        where["path"] = str(folder / where["path"])
+    try:
+        require_event(wait.event, where)
+    except UsageError as error:
+        return JudgeAnswer("continue", in_sentences(error))
+    return JudgeAnswer("wait", answer.reason, msgspec.structs.replace(wait, where=where))  # fmt: skip
+
+
+def _known_wait(
+    answer: JudgeAnswer, running: Mapping[str, str], folder: Path
+) -> JudgeAnswer:
     """Returns the answer with the full name of what it waits for; `continue` if that no longer runs."""
     wait = answer.wait
+    if answer.verdict == "wait" and wait is not None and wait.event:
+        return _known_event(answer, wait, folder)
     name = (wait.process or wait.child) if wait is not None else ""
     if answer.verdict != "wait" or not name:
         return answer

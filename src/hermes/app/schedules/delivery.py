@@ -1,11 +1,9 @@
-"""Delivers the results of jobs to a file, a session or a chat. Results for chats wait in a table until a process can
-deliver them."""
+"""Delivers the results of jobs to a file, a session or a chat. Results for chats wait in the table of outgoing messages
+until a gateway can deliver them."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 
@@ -25,17 +23,15 @@ t = translator(__name__)
 
 log = logging.getLogger("hermes.schedules")
 
-Deliver: TypeAlias = Callable[[str, str], Awaitable[None]]
-"""Delivers a text to a chat, such as `telegram:123`. Returns when it has arrived, and raises HermesError if it can't be
-delivered."""
+_KEEP_S = 7 * 86_400.0
+"""How long a result waits for the platform of its chat."""
 
 
 class JobDeliveries:
-    """Delivers the results of one home. Without `deliver`, those for chats are left to other processes."""
+    """Delivers the results of one home."""
 
-    def __init__(self, app: App, deliver: Deliver | None) -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
-        self._deliver = deliver
         self._tasks = BackgroundTasks("delivering results")
 
     def deliver(self, job: Job, outcome: JobOutcome) -> str:
@@ -74,9 +70,9 @@ class JobDeliveries:
             log.warning("nobody was told that job %s waits: %s", job.id, error)
 
     def begin(self) -> None:
-        """Delivers queued results in the background, so that a platform that does not answer delays no job."""
-        if self._deliver is not None and not self._tasks:
-            self._tasks.start(self._take_waiting(self._deliver))
+        """Hands queued results to a gateway, in the background."""
+        if not self._tasks:
+            self._tasks.start(self._take_waiting())
 
     async def close(self) -> None:
         """Stops. The rest is delivered after the next start."""
@@ -86,43 +82,50 @@ class JobDeliveries:
     def _table(self) -> ScheduleStore:
         return self._app.store.schedules
 
-    async def _take_waiting(self, deliver: Deliver) -> None:
-        """Delivers results to their chats, also those of other processes. The boundary of that task."""
+    async def _take_waiting(self) -> None:
+        """Hands results for chats to a gateway, also those of other processes. The boundary of that task."""
         try:
-            while waiting := await asyncio.to_thread(self._table.undelivered):
-                jobs = {
-                    job.id: job
-                    for job in await asyncio.to_thread(self._table.jobs, removed=True)
-                }
-                for instant in waiting:
-                    await self._deliver_queued(deliver, jobs.get(instant.job), instant)
+            await asyncio.to_thread(self._hand_over)
         except Exception:
             log.exception("results could not be delivered; will try again")
 
-    async def _deliver_queued(
-        self, deliver: Deliver, job: Job | None, instant: Instant
-    ) -> None:
-        if job is None:
-            await asyncio.to_thread(
-                self._table.delivered,
-                instant,
-                t.logged("not delivered: its job can't be read"),
-            )
+    def _hand_over(self) -> None:
+        """Puts results into the table of outgoing messages, and ends those that arrived or never will."""
+        waiting = self._table.undelivered()
+        if not waiting:
             return
-        text = await asyncio.to_thread(answer_of, self._app, instant.session)
+        jobs = {job.id: job for job in self._table.jobs(removed=True)}
+        known = self._app.store.sends.known([_message_name(one) for one in waiting])
+        for instant in waiting:
+            job, sent = jobs.get(instant.job), known.get(_message_name(instant))
+            if job is None:
+                self._give_up(instant, t.logged("its job can't be read"))
+            elif sent is None:
+                self._queue(job, instant)
+            elif sent.state == "sent":
+                self._table.delivered(instant, job.deliver)
+            elif sent.is_over:
+                self._give_up(instant, sent.reason)
+
+    def _queue(self, job: Job, instant: Instant) -> None:
+        text = answer_of(self._app, instant.session)
+        report = _report(job, instant.state, instant.reason, text)
         try:
-            await deliver(
-                job.deliver, _report(job, instant.state, instant.reason, text)
+            MessageOutbox(self._app).queue(
+                job.deliver, report, name=_message_name(instant), keep_s=_KEEP_S
             )
-            delivery = job.deliver
         except HermesError as error:
-            log.warning(
-                "the result of job %s was not delivered: %s",
-                job.id,
-                in_sentences(error),
-            )
-            delivery = t.logged("not delivered: {reason}", reason=error.message)
-        await asyncio.to_thread(self._table.delivered, instant, delivery)
+            self._give_up(instant, in_sentences(error))
+
+    def _give_up(self, instant: Instant, reason: str) -> None:
+        log.warning("the result of job %s was not delivered: %s", instant.job, reason)
+        delivery = t.logged("not delivered: {reason}", reason=reason)
+        self._table.delivered(instant, delivery)
+
+
+def _message_name(instant: Instant) -> str:
+    """The id of the message with a result, so that it is sent once."""
+    return f"{instant.job}-{instant.due!r}"
 
 
 def _report(job: Job, state: str, reason: str, text: str) -> str:

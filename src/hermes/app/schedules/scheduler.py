@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.app.app import App
-from hermes.app.schedules.delivery import Deliver, JobDeliveries
+from hermes.app.schedules.delivery import JobDeliveries
 from hermes.app.schedules.job_run import JobOutcome, JobRun
 from hermes.app.schedules.jobs import JobBook
 from hermes.app.schedules.waiting_jobs import WaitingJobs
@@ -49,12 +49,10 @@ _SCHEDULER_LOCK_TIMEOUT_S = 5.0  # others hold it exclusively only while they lo
 class ScheduleLoop:
     """Runs due jobs until it is stopped."""
 
-    def __init__(
-        self, app: App, secrets: Secrets, deliver: Deliver | None = None
-    ) -> None:
+    def __init__(self, app: App, secrets: Secrets) -> None:
         self._app = app
         self._secrets = secrets
-        self._deliveries = JobDeliveries(app, deliver)
+        self._deliveries = JobDeliveries(app)
         self._book = JobBook(app)
         self._waiting = WaitingJobs(app, self._book, self._deliveries)
         self._runs: dict[tuple[str, float], asyncio.Task[None]] = {}

@@ -114,7 +114,7 @@ class Gateway:
         await self._build()
         self._deliveries.start()
         self._outages.start()
-        jobs = ScheduleLoop(self._app, self._secrets, self._deliveries.deliver_text)
+        jobs = ScheduleLoop(self._app, self._secrets)
         self._background.start(LogFollower(self._app).run())
         self._background.start(OutgoingDeliveries(self._app, self._deliveries).run())
         self._background.start(
@@ -130,7 +130,7 @@ class Gateway:
             self._background.start(jobs.run(self._stopping))
         if self._app.settings.boards.enabled:
             self._background.start(BoardFollower(self._app).run())
-            cards = Dispatcher(self._app, self._secrets, self._deliveries.deliver_text)
+            cards = Dispatcher(self._app, self._secrets)
             self._background.start(cards.run(self._stopping))
         if not self._is_shared:
             await self._recover_sessions()

@@ -60,16 +60,15 @@ class OutgoingDeliveries:
             if message.id in self._taken:
                 continue
             platform = message.target.partition(":")[0]
-            is_late = message.until <= self._app.clock.now()
-            if not is_late and platform in self._deliveries.senders:
+            if message.until <= self._app.clock.now():
+                await self._end(message, _LATE)
+            elif platform in self._deliveries.senders:
                 self._taken.add(message.id)
                 self._tasks.start(self._deliver(message))
-            elif is_late or not self._app.settings.store.url:
-                what = _LATE
-                if not is_late:
-                    what = t.logged(
-                        "{platform} is not running in the gateway", platform=platform
-                    )
+            elif _is_awaited(message) and not self._app.settings.store.url:
+                what = t.logged(
+                    "{platform} is not running in the gateway", platform=platform
+                )
                 await self._end(message, what)
 
     async def _deliver(self, message: OutgoingMessage) -> None:
@@ -104,3 +103,8 @@ class OutgoingDeliveries:
         state = "failed" if reason else "sent"
         if await asyncio.to_thread(self._table.end, message.id, state, reason):
             await asyncio.to_thread(self._outbox.clear, message)
+
+
+def _is_awaited(message: OutgoingMessage) -> bool:
+    """Whether somebody waits for the end of a message. Any other one waits until its platform runs."""
+    return message.until - message.made < KEEP_S

@@ -44,6 +44,7 @@ _KERNEL_SETTINGS = (
     "/proc/scsi",
 )
 """The machine's settings. Root could write them, because the kernel checks the file's owner and no capability."""
+_END_WITH_HERMES = "--die-with-parent"
 _MEMORY_FOLDER_BYTES = 256 * 1024**2
 _ROOT_CAPABILITIES = (
     "CAP_DAC_OVERRIDE",
@@ -114,6 +115,8 @@ class Bubblewrap:
         self, launch: ConfinedLaunch, fence: Fence, *, supervised: bool
     ) -> Started:
         arguments, mounts = self._arguments(fence)
+        if launch.is_probe:
+            arguments.remove(_END_WITH_HERMES)
         filter_file = self._filter(fence, supervised=supervised)
         has_filter = filter_file >= 0
         try:
@@ -230,7 +233,7 @@ class Bubblewrap:
             "--unshare-ipc",
             "--unshare-uts",
             "--unshare-cgroup-try",
-            "--die-with-parent",
+            _END_WITH_HERMES,
         )
         if fence.reach == "workspace":
             yield "--unshare-net"

@@ -44,6 +44,10 @@ class ConfinedLaunch(msgspec.Struct, frozen=True):
     supervised: bool = False
     """Whether somebody answers the kernel's questions about the program. Without, bubblewrap gives it no Unix sockets."""
 
+    is_probe: bool = False
+    """Whether it ends by itself at once. Nothing then ends it together with Hermes: bubblewrap's first process could be
+    killed before it lets the second one go, which would wait for ever."""
+
     def start(
         self, prefix: Sequence[str] = (), more_fds: tuple[int, ...] = ()
     ) -> "Popen[bytes]":

@@ -1,8 +1,10 @@
 """Finds the best sandbox of this machine, once, by confining a program that does nothing."""
 
+import contextlib
 import functools
 import os
 import platform
+import signal
 import stat
 import subprocess
 import tempfile
@@ -110,7 +112,12 @@ def _try(sandbox: Sandbox) -> str:
     ):
         folder = Path(name).resolve()
         launch = ConfinedLaunch(
-            ["/bin/sh", "-c", "exit 0"], folder, {}, subprocess.DEVNULL, output.fileno()
+            ["/bin/sh", "-c", "exit 0"],
+            folder,
+            {},
+            subprocess.DEVNULL,
+            output.fileno(),
+            is_probe=True,
         )
         try:
             code = _exit_code(sandbox.start(launch, Fence(folder, folder)))
@@ -127,9 +134,11 @@ def _exit_code(started: Started) -> int | None:
     """Returns the exit code; None if the program did not end in time."""
     if started.notices >= 0:
         os.close(started.notices)
-    try:
-        return started.process.wait(_TRY_TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        started.process.kill()
+    code: int | None = None
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        code = started.process.wait(_TRY_TIMEOUT_S)
+    if code != 0:  # what it started may still wait for it, in its group
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(started.process.pid, signal.SIGKILL)
         started.process.wait()
-        return None
+    return code

@@ -1173,9 +1173,15 @@ export interface GoalJudged {
   /** Model that judged; empty if a rule decided. */
   judge: string;
   /** What a wait ends with. */
-  wait_for: "" | "child" | "process" | "time";
-  /** The process or the child session that is waited for. */
+  wait_for: "" | "child" | "event" | "process" | "time";
+  /** The process, the child session or the topic of the event that is waited for. */
   wait_name: string;
+  /** What the awaited event must have, as `field=value`. */
+  wait_where: (string)[];
+  /** Id of the log's row after which the event counts. */
+  wait_row: number;
+  /** Unix seconds since when the event counts. */
+  wait_since: number;
   /** Unix seconds at which a wait ends at the latest. */
   until: number;
   /** Hash of the turn's answer, to notice a repetition. */
@@ -1252,7 +1258,7 @@ export interface GoalSet {
 export interface GoalSetBody {
   /** which session */
   session: string;
-  /** the goal; also draft TEXT, show, pause, resume, clear */
+  /** the goal; also draft TEXT, show, pause, resume, wait EVENT, clear */
   text?: string;
 }
 
@@ -1266,6 +1272,15 @@ export interface GoalSubgoalBody {
   session: string;
   /** a subgoal; also list, remove N, clear */
   text?: string;
+}
+
+export interface GoalWaitBody {
+  /** which session */
+  session: string;
+  /** the event and fields that it must have: kanban.card.moved card=t_1a2b3c4d5e after=done */
+  event: string;
+  /** go on after this time at the latest: 2h (default: a day) */
+  limit?: string;
 }
 
 /** The wait of a goal has ended; work goes on. */
@@ -3728,6 +3743,7 @@ export interface Answers {
   "GET /api/commands/goal.show": GoalReport;
   "POST /api/commands/goal.pause": TextResult;
   "POST /api/commands/goal.resume": TextResult;
+  "POST /api/commands/goal.wait": TextResult;
   "POST /api/commands/goal.clear": TextResult;
   "POST /api/commands/goal.subgoal": TextResult;
   "POST /api/commands/kanban.create": CardChange;
@@ -3885,6 +3901,7 @@ export interface Bodies {
   "POST /api/commands/goal.set": GoalSetBody;
   "POST /api/commands/goal.pause": GoalPauseBody;
   "POST /api/commands/goal.resume": GoalResumeBody;
+  "POST /api/commands/goal.wait": GoalWaitBody;
   "POST /api/commands/goal.clear": GoalClearBody;
   "POST /api/commands/goal.subgoal": GoalSubgoalBody;
   "POST /api/commands/kanban.create": KanbanCreateBody;
@@ -4026,6 +4043,7 @@ export type RouteOf<A extends string> =
   A extends `/api/commands/goal.set` ? "/api/commands/goal.set" :
   A extends `/api/commands/goal.show` ? "/api/commands/goal.show" :
   A extends `/api/commands/goal.subgoal` ? "/api/commands/goal.subgoal" :
+  A extends `/api/commands/goal.wait` ? "/api/commands/goal.wait" :
   A extends `/api/commands/hooks.list` ? "/api/commands/hooks.list" :
   A extends `/api/commands/hosts.list` ? "/api/commands/hosts.list" :
   A extends `/api/commands/kanban.archive` ? "/api/commands/kanban.archive" :
