@@ -37,6 +37,7 @@ from hermes.schema.sign_ins import LoginExpired
 from hermes.store.log_row import Row
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.call_words import call_words
+from hermes.surfaces.terminal.summary_words import shown_summary
 from hermes.surfaces.terminal.text import (
     TextScreen,
     clean,
@@ -182,10 +183,10 @@ def _turn_remark(event: Event) -> str:
                 reason=reason,
                 because=_because(detail),
             )
-        case ApprovalRequested(summary=summary, reason=reason):
+        case ApprovalRequested(name=name, summary=summary, reason=reason):
             text = t(
                 "approval requested: {summary}{because}",
-                summary=one_line(summary),
+                summary=one_line(shown_summary(name, summary)),
                 because=_because(reason),
             )
         case ApprovalAnswered(answer=answer, by=by, reason=reason):
