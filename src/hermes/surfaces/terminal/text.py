@@ -96,7 +96,9 @@ def pad(text: str, columns: int) -> str:
     return text + " " * (columns - width(text))
 
 
-_NEVER_FIRST = frozenset("、。，．：；！？）」』】》〉］｝〕ー～…・っッゃゅょャュョ々,.:;!?)]}%")
+_NEVER_FIRST = frozenset(
+    "、。，．：；！？）」』】》〉］｝〕ー～…・っッゃゅょャュョ々,.:;!?)]}%"
+)
 _NEVER_LAST = frozenset("（「『【《〈［｛〔([{")
 
 
