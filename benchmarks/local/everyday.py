@@ -1,10 +1,11 @@
 """Everyday requests, as a person would type them, to the local model with real tools in throwaway folders.
 
-Four sets: `tuned`, which prompts were tuned on; `unseen` and `fresh`, which were looked at after their first runs; and
-`held-out`, which is only run to report. A person is assumed to approve every call. Prints the score by topic, answers
-of the kind "there is no file" to a question that is not about files, and the medians of the decision, the first token
-of talk and the whole answer, with the machine's load and how many prompt tokens were read. `--busy 2` keeps two cores
-busy meanwhile; `--priority -20` puts itself, the engine and these loops before everything else on the machine.
+Five sets: `tuned`, which prompts were tuned on; `unseen` and `fresh`, which were looked at after their first runs; and
+`held-out` and `final`, which are only run to report. A person is assumed to approve every call. Prints the score by
+topic, answers of the kind "there is no file" to a question that is not about files, and the medians of the decision,
+the first token of talk and the whole answer, with the machine's load and how many prompt tokens were read. `--busy 2`
+keeps two cores busy meanwhile; `--priority -20` puts itself, the engine and these loops before everything else on the
+machine.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.local.everyday_case import EverydayCase
+from benchmarks.local.everyday_final import FINAL
 from benchmarks.local.everyday_fresh import FRESH
 from benchmarks.local.everyday_held_out import HELD_OUT
 from benchmarks.local.everyday_tuned import TUNED
@@ -50,7 +52,13 @@ from hermes.schema.model import ModelRequest, ReplyFinished, TextDelta
 from hermes.surfaces.cli.model_tasks import TaskTools
 from hermes.surfaces.cli.question import joined
 
-SETS = {"tuned": TUNED, "unseen": UNSEEN, "held-out": HELD_OUT, "fresh": FRESH}
+SETS = {
+    "tuned": TUNED,
+    "unseen": UNSEEN,
+    "held-out": HELD_OUT,
+    "fresh": FRESH,
+    "final": FINAL,
+}
 USEFUL_SHARE = 0.85
 _ABSURD = re.compile(
     r"there is no (?:file|folder)|no such file|\bfile\b.{0,40}(?:does not|doesn't) exist",
