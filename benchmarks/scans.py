@@ -12,6 +12,7 @@ from collections.abc import Callable
 from hermes.app.answer_claims import claimed_files
 from hermes.app.attachments import typed_part
 from hermes.core.calls import fenced
+from hermes.core.think_tags import split_unopened
 from hermes.learning.scan import scan, scan_files
 from hermes.learning.scan.code import code_patterns
 from hermes.learning.scan.phrases import phrases
@@ -19,7 +20,6 @@ from hermes.learning.scan.prefixes import in_pieces
 from hermes.mcp.safe_text import plain
 from hermes.media.spoken_text import sentences, spoken
 from hermes.providers.embedded.native_model import written_call
-from hermes.providers.think_tags import split_unopened
 from hermes.settings.redaction import mask, mask_personal
 from hermes.store import tokenizer
 from hermes.surfaces.gateway import message_split

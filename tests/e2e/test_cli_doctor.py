@@ -11,6 +11,7 @@ from typing import TypedDict
 import pytest
 
 from hermes.schema.events import SessionCreated
+from hermes.schema.messages import UserMessage
 from hermes.store import open_store
 
 HERMES = Path(sys.executable).with_name("hermes")
@@ -141,6 +142,9 @@ def test_a_database_whose_header_alone_is_sound_fails(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     with open_store(path) as store:
         store.log.create("s", SessionCreated(cwd="/a/folder/of/mine"))
+        store.log.append(
+            "s", UserMessage(text="more than opening it checks " * 200_000)
+        )
     path.write_bytes(
         content := path.read_bytes().replace(b"/a/folder/of/mine", b"/a/folder/of/hers")
     )

@@ -28,7 +28,9 @@ from acp.schema import (
     WriteTextFileResponse,
 )
 from acp.stdio import spawn_agent_process
+from tests.fakes.identity_server import identity_server
 
+from hermes.settings.edit import set_value
 from hermes.testing.installed import InstalledHermes, executable
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import (
@@ -289,6 +291,30 @@ async def test_mentioned_files_pictures_commands_and_modes(tmp_path: Path) -> No
             await connection.prompt(
                 session_id="no-such-session", prompt=[helpers.text_block("hi")]
             )
+
+
+async def test_a_sign_in_begun_in_an_editor_says_there_how_it_ended(
+    tmp_path: Path,
+) -> None:
+    editor = Editor()
+    with identity_server() as provider:
+        provider.polls = ["authorization_pending"]
+        provider.interval_s = 0.1
+        home = InstalledHermes(tmp_path).home
+        home.mkdir(exist_ok=True)
+        set_value(home / "config.yaml", "sign_ins.nous.issuer", provider.url)
+        async with (
+            ModelServer() as server,
+            editing(tmp_path, server, editor) as (connection, hermes),
+        ):
+            made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
+            await connection.prompt(
+                session_id=made.session_id,
+                prompt=[helpers.text_block("/auth add nous")],
+            )
+            assert "WDJB-MJHT" in editor.text
+            provider.polls = ["ok"]
+            await editor.until(lambda: "Signed in with Nous Portal" in editor.text)
 
 
 async def test_a_question_without_choices_is_answered_by_the_next_prompt(

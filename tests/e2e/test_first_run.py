@@ -467,3 +467,15 @@ async def test_setup_signs_in_with_an_account_and_connects_one_of_its_models(
         assert "nous" in settings
         assert "fake-model" in settings
         assert provider.access not in settings
+        set_value(config, "sign_ins.xai.issuer", provider.url)
+        set_value(config, "sign_ins.xai.base_url", provider.base_url)
+        async with at_terminal(tmp_path) as terminal:
+            await terminal.until(is_ready)
+            terminal.type("/model" + ENTER)
+            await terminal.until(lambda shown: "Which model answers?" in shown)
+            terminal.type("sign in with" + ENTER)
+            await terminal.until(lambda shown: "Sign in with what?" in shown)
+            terminal.type("grok" + ENTER)
+            await terminal.until(lambda shown: "Signed in with xAI" in flat(shown))
+            terminal.type("/model" + ENTER)
+            await terminal.until(lambda shown: "xai:grok" in shown)

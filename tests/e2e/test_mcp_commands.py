@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.fakes.oauth_mcp_server import oauth_mcp_server
 
 from hermes.settings.parse import parse_config
 from hermes.testing.installed import InstalledHermes
@@ -81,6 +82,17 @@ async def test_a_server_that_does_not_answer_is_not_added(tmp_path: Path) -> Non
     failed = await hermes.run("mcp", "test", "fake")
     assert failed.code == 1
     assert "no such database" in failed.err
+
+
+async def test_a_server_that_wants_a_sign_in_is_added_and_says_so(
+    tmp_path: Path,
+) -> None:
+    hermes = InstalledHermes(tmp_path)
+    with oauth_mcp_server() as remote:
+        done = await hermes.run("mcp", "add", "far", "--url", f"{remote.url}/mcp")
+    assert (done.code, done.out.startswith("Added far")) == (0, True), done.err
+    assert "Sign in: hermes mcp login far" in " ".join(done.err.split())
+    assert "far:" in (hermes.home / "config.yaml").read_text()
 
 
 async def test_what_has_changed_is_shown_and_accepted(tmp_path: Path) -> None:

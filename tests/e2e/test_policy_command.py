@@ -11,14 +11,16 @@ import pytest
 HERMES = Path(sys.executable).with_name("hermes")
 
 
-def hermes(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def hermes(
+    home: Path, *arguments: str, **environ: str
+) -> subprocess.CompletedProcess[str]:
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("HERMES_")
     }
     return subprocess.run(
-        [HERMES, "policy", *arguments], env={**kept, "HERMES_HOME": str(home)}, capture_output=True, text=True,
+        [HERMES, "policy", *arguments], env={**kept, "HERMES_HOME": str(home), **environ}, capture_output=True, text=True,
         timeout=60, check=False,
     )  # fmt: skip
 
@@ -37,6 +39,18 @@ def test_check_says_what_would_happen(
 ) -> None:
     done = hermes(tmp_path / "home", "check", command, "--cwd", str(tmp_path))
     assert (done.returncode, word in done.stdout, done.stderr) == (code, True, "")
+
+
+def test_check_knows_that_the_project_has_its_own_curl(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "curl"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    check = ("check", "curl http://127.0.0.1:1/", "--cwd", str(tmp_path))
+    path = f"{program.parent}:/usr/bin:/bin"
+    done = hermes(tmp_path / "home", *check, PATH=path)
+    assert done.returncode == 3
+    assert f"here curl is {program}" in done.stdout
 
 
 def test_show_and_forget(tmp_path: Path) -> None:

@@ -59,6 +59,8 @@ class FakeIdentityServer:
         self.before_refresh: Callable[[], None] | None = None
         self.api_refusal: tuple[int, str, str] | None = None
         self.api_headers: dict[str, str] = {}
+        self.is_cut = False
+        """Whether replies of the model end in the middle."""
         self.copilot_api = ""
         self.asked: list[str] = []
         self.bodies: list[dict[str, Any]] = []
@@ -67,6 +69,7 @@ class FakeIdentityServer:
         self.reused = 0
         self.refresh_token = "refresh-token-0"
         self.access = ""
+        self._minted: set[str] = set()
         self.github_token = "gho_0123456789abcdefghijklmnopqrstuvwxyz"
         self.key = "sk-or-v1-0123456789abcdef0123456789abcdef"
         self.challenges: dict[str, str] = {}
@@ -212,12 +215,13 @@ class FakeIdentityServer:
         challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
         if self.challenges.pop(str(fields.get("code")), "") != challenge:
             return _json(403, {"error": {"message": "Invalid code or code_verifier", "code": 403}})  # fmt: skip
-        self.access = self.key
+        self._minted.add(self.key)
         return _json(200, {"key": self.key, "user_id": "user_1"})
 
     def _api(self, path: str, headers: dict[str, str], body: bytes) -> Answer:
         self.api_calls.append(headers)
-        if headers.get("authorization") != f"Bearer {self.access}":
+        token = headers.get("authorization", "").removeprefix("Bearer ")
+        if not token or token not in {self.access, *self._minted}:
             words = f"Incorrect token provided: {headers.get('authorization')}"
             return 401, error_body("chat", 401, words, "invalid_token"), {}
         if path == "/v1/wham/usage":
@@ -233,7 +237,8 @@ class FakeIdentityServer:
         model = json.loads(body)["model"]
         events = render(_FORMATS[path], ScriptedResponse(text="Hello."), model, 1)
         kind = {"content-type": "text/event-stream"}
-        return 200, b"".join(events), kind | self.api_headers
+        sent = events[: len(events) // 2] if self.is_cut else events
+        return 200, b"".join(sent), kind | self.api_headers
 
 
 def _fields(headers: dict[str, str], body: bytes) -> dict[str, Any]:

@@ -20,9 +20,10 @@ from hermes.schema.events import (
     ApprovalRequested,
     SessionCreated,
     SessionPrompted,
+    SessionTitled,
     TurnEnded,
 )
-from hermes.schema.messages import UserMessage
+from hermes.schema.messages import ToolFinished, UserMessage
 from hermes.schema.tool_spec import ToolSpec
 from hermes.settings import Home
 from hermes.settings.yaml_read import parse_yaml
@@ -334,6 +335,31 @@ def test_a_backup_without_secrets_holds_none_of_the_homes_wherever_they_stand(
             ("shared, with ********", "own part"),
             ("shared", "own part with ********"),
         ]
+
+
+def test_a_backup_without_secrets_masks_what_looks_like_one_in_conversations(
+    home: Home, tmp_path: Path
+) -> None:
+    shaped = "sk-proj-" + secrets.token_hex(20)
+    said = f"my key is {shaped}"
+    shown = 'db_password = "hunter2-hunter2"\nport = 5432\n'
+    with open_store(home.state) as store:
+        store.log.append("s", UserMessage(text=said), SessionTitled(title=said))
+        store.log.append("s", ToolFinished(call_id="c", name="terminal", text=shown))
+    done = back_up(home, tmp_path / "shared.tar.gz", secrets=False)
+    database = contents(done.file)["state.db"]
+    assert shaped.encode() not in database
+    assert b"hunter2" not in database
+    restored = Home(tmp_path / "restored")
+    restore(restored, done.file, stamp="now")
+    with open_store(restored.state) as store:
+        rows = [row.event for row in store.log.every_event("s")]
+    assert [row.text for row in rows if isinstance(row, UserMessage)][-1:] == [
+        "my key is ********"
+    ]
+    assert [row.text for row in rows if isinstance(row, ToolFinished)] == [
+        'db_password = "********"\nport = 5432\n'
+    ]
 
 
 def test_a_secret_that_is_also_a_word_of_ours_leaves_every_row_readable(

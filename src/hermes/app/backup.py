@@ -21,6 +21,7 @@ from hermes.errors import HermesError
 from hermes.primitives.files import create_private
 from hermes.settings import Home
 from hermes.settings.profiles import ACTIVE_FILE, PROFILES_FOLDER
+from hermes.settings.redaction import mask
 from hermes.settings.secrets import is_address_variable, is_secret_name, parse_env
 from hermes.store import open_store
 from hermes.store.state_file import DatabaseLock, redact_copy
@@ -211,15 +212,15 @@ def _add_log(
     archive: tarfile.TarFile,
     home: Home,
     copy_log: Callable[[Path], None],
-    spellings: list[str],
+    spellings: list[str] | None,
 ) -> int:
-    """Adds a copy of the session log. Returns how many rows were masked in it."""
+    """Adds a copy of the session log, masked unless `spellings` is None. Returns how many rows were masked in it."""
     masked = 0
     with tempfile.TemporaryDirectory(prefix=_DRAFT, dir=home.root) as folder:
         copy = Path(folder, _DATABASE)
         copy_log(copy)
-        if spellings:
-            masked = redact_copy(copy, spellings)
+        if spellings is not None:
+            masked = redact_copy(copy, spellings, mask)
         archive.add(copy, _DATABASE)
     return masked
 
@@ -234,7 +235,9 @@ def _fill(
     spellings = [spelling for value in withheld or () for spelling in _spellings(value)]
     masked, holds, unkept = 0, dict[str, int](), frozenset(_HISTORY)
     if copy_log is not None:
-        masked = _add_log(archive, home, copy_log, spellings)
+        masked = _add_log(
+            archive, home, copy_log, None if withheld is None else spellings
+        )
         holds, unkept = {_DATABASE: 1}, frozenset()
     left_out, secret, changed = list[str](), list[str](), list[str]()
     for path in sorted(

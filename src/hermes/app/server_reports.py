@@ -25,6 +25,8 @@ def server_reports(app: App) -> ServerReports:
     def publish(event: Event) -> None:
         app.bus.publish(event.topic, payload_of(event))
 
+    told: set[str] = set()
+
     def changed(status: ServerStatus) -> None:
         publish(
             McpServerChanged(
@@ -34,6 +36,13 @@ def server_reports(app: App) -> ServerReports:
                 tools=status.tools,
             )
         )
+        if status.state == "failed" and status.name not in told:
+            told.add(status.name)
+            notices.warning(
+                "The MCP server %s can't be used: %s. See: hermes mcp list",
+                status.name,
+                status.detail.rstrip("."),
+            )
 
     def login_ended(server: str, reason: str) -> None:
         command = login_command(server)

@@ -28,6 +28,7 @@ from hermes.codex.items import (
     result_of,
 )
 from hermes.codex.wire import CodexNotification
+from hermes.core.think_tags import ReplyWords
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
     AuxiliaryCalled,
@@ -46,6 +47,7 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
+from hermes.schema.model import ModelEvent, ReasoningPiece, TextDelta
 
 PROVIDER = "codex"
 _ABORTED = re.compile(r"<turn_aborted\s*/?>")
@@ -157,7 +159,10 @@ _USAGE = msgspec.json.Decoder(_UsageUpdated)
 
 
 class Projector:
-    """Converts one turn. With `whole_output` false, a command without output may have had some (`without_output`)."""
+    """Converts one turn. With `whole_output` false, a command without output may have had some (`without_output`).
+
+    With `has_tags`, the model's text may have thinking in it, as models that codex reaches elsewhere than at OpenAI have.
+    """
 
     def __init__(
         self,
@@ -165,6 +170,7 @@ class Projector:
         *,
         cwd: str = "",
         model: str = "",
+        has_tags: bool = True,
         whole_output: bool = True,
         meter: UsageTracker | None = None,
     ) -> None:
@@ -187,6 +193,7 @@ class Projector:
         """Notifications that could not be read."""
         self._cwd = cwd
         self._model = model
+        self._has_tags = has_tags
         self._whole_output = whole_output
         self._meter = meter or UsageTracker()
         self._open: dict[str, _Open] = {}
@@ -196,7 +203,7 @@ class Projector:
         self._words_usage: Usage | None = (
             None  # usage of text that is not a message yet
         )
-        self._streams: dict[str, list[str]] = {}
+        self._streams: dict[str, ReplyWords] = {}
         self._retries = 0
         self._handlers: Mapping[str, Callable[[CodexNotification], list[Event]]] = {
             "item/started": self._started,
@@ -263,9 +270,9 @@ class Projector:
                 )
         events += self._write_results()
         if finish == "interrupted":
-            self._texts += [
-                "".join(stream) for stream in self._streams.values() if stream
-            ]
+            for words in self._streams.values():
+                words.end_part()
+                self._add_words(words)
         self._streams = {}
         if self._texts or self._thoughts:
             events.append(self._message(finish=finish))
@@ -283,7 +290,7 @@ class Projector:
         self.items[item.id] = item
         self.after_tool = False
         if isinstance(item, AgentMessage):
-            self._streams[item.id] = []
+            self._streams[item.id] = self._new_words()
             return [MessageDelta(text="\n\n")] if self._texts else []
         return (
             self._begin(item)
@@ -302,8 +309,9 @@ class Projector:
     def _add_item(self, item: Item) -> list[Event]:
         match item:
             case AgentMessage(text=text):
-                self._streams.pop(item.id, None)
-                return self._add_text(text)
+                words = self._streams.pop(item.id, None)
+                rest = _shown(words.end_part()) if words else []
+                return [*rest, *self._add_text(text)]
             case Reasoning():
                 self._thoughts += [item.text] if item.text else []
                 return []
@@ -321,10 +329,21 @@ class Projector:
     def _add_text(self, text: str) -> list[Event]:
         if _ABORTED.search(text):
             return self._aborted(text)
-        if text:
-            self._texts.append(text)
-            self.final_text = text
+        words = self._new_words()
+        words.add_text(text)
+        words.end_part()
+        self.final_text = self._add_words(words) or self.final_text
         return []
+
+    def _new_words(self) -> ReplyWords:
+        return ReplyWords(has_tags=self._has_tags)
+
+    def _add_words(self, words: ReplyWords) -> str:
+        """Keeps the thinking and the text of one message for the next row, and returns the text."""
+        thought, text = words.both()
+        self._thoughts += [thought] if thought else []
+        self._texts += [text] if text else []
+        return text
 
     def _aborted(self, text: str) -> list[Event]:
         """Handles a message in which codex says that the turn is over. Keeps the text before it."""
@@ -437,8 +456,8 @@ class Projector:
         if about is None or not about.delta:
             return []
         self.after_tool = False
-        self._streams.setdefault(about.item_id, []).append(about.delta)
-        return [MessageDelta(text=about.delta)]
+        words = self._streams.setdefault(about.item_id, self._new_words())
+        return _shown(words.add_text(about.delta))
 
     def _thought(self, notice: CodexNotification) -> list[Event]:
         about = self._mine(notice)
@@ -528,3 +547,14 @@ class Projector:
             if item.id not in self.items
             for event in self._add_item(item)
         ]
+
+
+def _shown(events: list[ModelEvent]) -> list[Event]:
+    """Text and thinking as surfaces show them while they are written."""
+    shown: list[Event] = []
+    for event in events:
+        if isinstance(event, TextDelta):
+            shown.append(MessageDelta(text=event.text))
+        elif isinstance(event, ReasoningPiece):
+            shown.append(ReasoningDelta(text=event.text))
+    return shown

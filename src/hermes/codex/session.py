@@ -97,6 +97,7 @@ class _ThreadOpened(msgspec.Struct, frozen=True, rename="camel"):
     session_id: str = ""
     conversation_id: str = ""
     model: str = ""
+    model_provider: str = ""
 
     @property
     def id(self) -> str:
@@ -148,7 +149,7 @@ class CodexSession:
         self._client: Client | None = None
         self._thread = ""
         self._rollout = ""
-        self._model = ""
+        self._model = self._model_provider = ""
         self._meter = UsageTracker()
         self._turn: CodexTurn | None = None
         self._queue: Heard = asyncio.Queue()
@@ -335,11 +336,8 @@ class CodexSession:
             raise CodexRefused(
                 t.later("Codex opened a thread but did not report its id.")
             )
-        self._thread, self._rollout, self._model = (
-            opened.id,
-            opened.rollout,
-            opened.model,
-        )
+        self._thread, self._rollout = opened.id, opened.rollout
+        self._model, self._model_provider = opened.model, opened.model_provider
 
     async def _resume(self, client: Client, opening: TurnOpening) -> bool:
         """Tries to continue the thread. Returns False if it is lost; a new one then gets the whole conversation."""
@@ -388,6 +386,7 @@ class CodexSession:
             opened.id,
             cwd=str(opening.cwd),
             model=self._model,
+            has_tags=self._model_provider != "openai",
             whole_output=whole,
             meter=self._meter,
         )

@@ -460,7 +460,7 @@ def _inner_fault(path: Path) -> tuple[str, str]:
             version=len(MIGRATIONS),
             busy_timeout=_BUSY_TIMEOUT_S,
             read_only=True,
-            check_pages_bytes=_READ_WHOLE,
+            check_all_bytes=_READ_WHOLE,
         )
     except HermesError as error:
         return f"can't be opened: {error.message}", error.hint

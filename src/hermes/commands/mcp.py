@@ -225,14 +225,18 @@ async def add_server(  # noqa: PLR0913 - the options of one command
     if not no_test:
         servers = _servers(context, {name: server})
         result = (await _probe_all(servers, [name], accept=True))[name]
-        if isinstance(result, HermesError):
+        if isinstance(result, HermesError) and _login_command(name) in result.hint:
+            error = _unusable(name, result)
+            context.surface.warn(translated(error.words), result.hint)
+        elif isinstance(result, HermesError):
             error = _unusable(name, result)
             hint = t(
                 "Nothing was changed (--no-test adds it anyway). {hint}",
                 hint=result.hint,
             )
             raise HermesError(error.words, hint=hint.strip())
-        context.surface.tell(*probe_view(name, result))
+        else:
+            context.surface.tell(*probe_view(name, result))
     config = home.ensure().config
     for key, value in _leaves(values):
         set_value(config, f"mcp_servers.{name}.{key}", value)
@@ -415,6 +419,11 @@ async def _probe_all(
         return dict(zip(names, await asyncio.gather(*map(probe, names)), strict=True))
     finally:
         await servers.close()
+
+
+def _login_command(name: str) -> str:
+    """What an error names that signing in would cure."""
+    return f"hermes mcp login {name}"
 
 
 def _unusable(name: str, error: HermesError) -> HermesError:

@@ -161,7 +161,12 @@ def check_command(
     """Say whether a command would run; exit code 0: it runs, 3: it needs approval, 4: never."""
     path = context.environment.get("PATH", "")
     sandboxed = not no_sandbox and find_sandbox(path, Path.home()).kind != "none"
-    around = Circumstances(context.home.root, Path.home(), sandboxed=sandboxed)
+    around = Circumstances(
+        context.home.root,
+        Path.home(),
+        sandboxed=sandboxed,
+        environment=context.environment,
+    )
     policy = ApprovalPolicy(mode, around)
     decision: PolicyDecision = policy.check(command_text, Path(cwd).resolve(), reach)
     return CommandVerdict(

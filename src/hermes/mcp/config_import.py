@@ -180,6 +180,7 @@ def _named(server: str, key: str, text: str, secrets: dict[str, str]) -> str:
         return text
     is_secret = (
         is_secret_name(key)
+        or key.upper().endswith("KEY")
         or key.lower() in _SECRET_HEADERS
         or is_secret_value(text)
         or has_credentials(text)

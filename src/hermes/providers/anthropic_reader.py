@@ -4,6 +4,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from hermes.core.arguments import DAMAGED
+from hermes.core.think_tags import ReplyWords
 from hermes.providers.adapter import (
     ErrorFrame,
     StreamBroken,
@@ -12,7 +13,6 @@ from hermes.providers.adapter import (
 )
 from hermes.providers.opaque_items import Opaque, arguments_object, pack
 from hermes.providers.sse import ServerEvent
-from hermes.providers.think_tags import ReplyWords
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import ModelEvent, ReasoningPiece, ToolCallStarted

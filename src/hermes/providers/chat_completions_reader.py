@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from hermes.core.think_tags import ReplyWords
 from hermes.providers.adapter import ErrorFrame, StreamBroken, settled_finish
 from hermes.providers.opaque_items import ABSENT, Opaque, is_present, pack
 from hermes.providers.sse import ServerEvent
-from hermes.providers.think_tags import ReplyWords
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import ModelEvent, ToolCallStarted
@@ -218,7 +218,8 @@ class ChatReader:
         else:  # in parts, as Mistral's thinking models send it
             for piece in content or ():
                 thought = "".join(part.text for part in piece.thinking)
-                events += words.add(thought, piece.text)
+                events += words.add(thought, "")
+                events += words.add_text(piece.text)
         if delta.refusal:
             self._refused = True
             events += words.add("", delta.refusal)

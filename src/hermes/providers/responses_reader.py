@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from hermes.core.think_tags import ReplyWords, without_thinking
 from hermes.providers.adapter import (
     ErrorFrame,
     StreamBroken,
@@ -19,7 +20,6 @@ from hermes.providers.opaque_items import (
     pack,
 )
 from hermes.providers.sse import ServerEvent
-from hermes.providers.think_tags import ReplyWords, without_thinking
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import ModelEvent, ToolCallStarted

@@ -7,6 +7,8 @@ from functools import cache
 
 HIDDEN = "********"
 """What replaces a secret."""
+AMPERSAND = r"&(?![&\s]|amp;|[\w.\-\[\]%]{1,60}=|$)"
+"""Matches `&` within a value, and not before the next field or command."""
 _RUN_LENGTH = 16
 """Every key has this many letters, digits, `_` and `-` in a row; few ordinary words do."""
 _LONG_RUN = b"a" * _RUN_LENGTH

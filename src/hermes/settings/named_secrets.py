@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from hermes.settings.key_shapes import HIDDEN, PRIVATE_KEY, compiled
+from hermes.settings.key_shapes import AMPERSAND, HIDDEN, PRIVATE_KEY, compiled
 
 # `key` counts only within a name. The lookbehind stands after the first letter, because `re` looks for a set of first
 # letters far faster than for an assertion.
@@ -20,8 +20,9 @@ _NAMED = rf"{_WORDS}({_SEPARATOR})"
 _NAMED_OR_BLANK = rf"{_WORDS}({_SEPARATOR}|[ \t]{{1,8}})"
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"
 _QUOTED_START = r"(\\*)([\"'`])"
-_BARE = r"[^\s\"'`,;&<>(){}\[\]\\|]{1,1000}"
-_BARE_VARIABLE = r"[^\s\"'`\\&|<>]{1,1000}"
+# A password may hold `&`; the next field of a form (`&user=`) or the next command (`&&`) is no part of it.
+_BARE = rf"(?:[^\s\"'`,;&<>(){{}}\[\]\\|]|{AMPERSAND}){{1,1000}}+"
+_BARE_VARIABLE = rf"(?:[^\s\"'`\\&|<>]|{AMPERSAND}){{1,1000}}+"
 _CAMEL = r"(?<=[a-z0-9])(?=[A-Z])"
 _NAMES = (
     r"(?:^|[_.\-])(?:tokens?|secrets?|pass|pwd|credentials?|(?:api|private|access|secret|auth|encryption|signing|master"

@@ -19,7 +19,7 @@ _KEY = rf"key(?:(?<=(?:{_KINDS_OF_KEY})key)|(?<=(?:{_KINDS_OF_KEY})[_.\-]key))"
 _PASSWORD = r"(?:pass(?:w(?:or)?d|phrase)?|pwd)"  # noqa: S105 - a pattern
 _WORD = rf"(?:token|secret|credential|{_PASSWORD}|{_KEY})s?(?:_?\d{{1,2}})?"
 _SEPARATOR = r"\\*+[\"'`]?+\]?+\s{0,4}+(?:=>|:=|[:=](?![:=]))[ \t]{0,8}+"
-_STOPS = r"\s\"'`,;&<>(){}\[\]\\|"
+_STOPS = r"\s\"'`,;<>(){}\[\]\\|"
 _COUNT = r"\d.,:_/%+\-"
 _QUOTED = (  # except what is empty, a placeholder or a sentence; where an escaped quote ends is not looked for
     r"(?:\\+[\"'`]|([\"'`])(?!\1|\$[{(]|[{(]|\*{1,40}\1|<[^>\"'`]{0,80}>?\1|\[[^\]\"'`]{0,80}\]?\1"

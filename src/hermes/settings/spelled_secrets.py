@@ -6,7 +6,7 @@ No separator marks such a value, so its shape decides. Words, names, versions, d
 
 import re
 
-from hermes.settings.key_shapes import HIDDEN, compiled, compiled_for
+from hermes.settings.key_shapes import AMPERSAND, HIDDEN, compiled, compiled_for
 from hermes.settings.named_secrets import is_random, lowered, stands_for_secret
 
 _PASSWORD = r"(?<![a-z])pass(?:word|wd|phrase|code)?s?|(?<![a-z])pwd|(?<![a-z])pin(?: code| number)?"  # noqa: S105
@@ -25,7 +25,10 @@ _WORDS_BETWEEN = (
 _WORD = r"[^\s:'\"]{1,60}+(?:://[^\s:'\"]{1,80}+(?::\d{1,5}+)?)?+"
 _WHOSE = rf"(?:'[^'\n]{{1,100}}+'|\"[^\"\n]{{1,100}}+\"|(?!(?:is|was)[ \t]){_WORD}(?:[ \t](?!(?:is|was|set|are)[ \t:]){_WORD}){{0,3}}+)"  # noqa: E501
 _NEXT_LINE = r"[ \t]{0,4}[:=][ \t]{0,4}(?:[|>][+\-]?\d?[ \t]{0,4})?(?:\r?\n[ \t]{0,80}){1,3}(?=\S{1,200}[ \t]{0,8}(?:\r?\n|$))"
-_VALUE = r"(?=[^\s&\"'`,;<>(){}\[\]\\|]{0,100}\d)[^\s&\"'`,;<>(){}\[\]\\|]{4,200}"
+_VALUE = (
+    r"(?=[^\s\"'`,;<>(){}\[\]\\|]{0,100}\d)"
+    rf"(?:[^\s&\"'`,;<>(){{}}\[\]\\|]|{AMPERSAND}){{4,200}}+"
+)
 SPELLED = (
     rf"{_NAME}(?:(?P<said>(?:[ \t](?:for|of)[ \t]{_WHOSE})?+(?:{_WORDS_BETWEEN}|[ \t]{{0,4}}[:=][ \t]{{0,4}}(?![^\s/]{{0,2}}//))|{_NEXT_LINE})"  # noqa: E501
     r"|[ \t]{1,4}|[ \t]{0,4}(?:\r?\n[ \t]{0,80}))"

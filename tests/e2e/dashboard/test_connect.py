@@ -342,7 +342,6 @@ async def test_an_account_signs_in_and_answers(
             access = provider.access
             await pasting.get_by_role("button", name="Continue").click()
             await expect(page.locator("[data-account=openrouter-1]")).to_be_visible()
-            provider.access = access
             await _pictures(page, "accounts")
             await account.get_by_role("button", name="Use").click()
             await page.get_by_role("button", name="Use fake-model").click()

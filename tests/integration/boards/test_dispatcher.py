@@ -21,6 +21,7 @@ from hermes.app.boards.dispatcher import Dispatcher
 from hermes.app.boards.listing import card_details, list_board
 from hermes.app.boards.queue_state import DISPATCHER_ROLE
 from hermes.app.boards.workspaces import scratch_root
+from hermes.app.schedules.delivery import put_into_session
 from hermes.errors import StoreFull
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
@@ -77,6 +78,25 @@ async def test_news_for_a_session_is_left_to_the_process_that_is_telling_session
         b.dispatcher.notices.begin()
         await b.dispatcher.notices.join()
         assert len(heard()) == 1
+
+
+async def test_news_that_a_killed_process_put_into_a_session_does_not_come_again(
+    tmp_path: Path,
+) -> None:
+    async with board_bench(tmp_path, COMPLETE, BYE) as b:
+        made = b.app.begin(SessionCreated(surface="cli")).session
+        role = b.app.store.roles.take("card-news")
+        assert role is not None
+        b.card("told", notify=(f"session:{made}",))
+        await b.work()
+        (notice,) = b.boards.read(lambda reader: reader.notices())
+        once = f"board#{notice.id}"
+        put_into_session(b.app, made, "Board", notice.text, once=once)
+        b.app.store.roles.release(role)  # killed before it noted the delivery
+        b.dispatcher.notices.begin()
+        await b.dispatcher.notices.join()
+        assert not b.boards.read(lambda reader: reader.notices())
+        assert len(b.app.store.log.messages(made)) == 1
 
 
 async def test_a_dispatcher_that_drains_finishes_its_cards_and_starts_no_more(

@@ -15,7 +15,7 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import GatewaySettings, TelegramSettings
 from hermes.settings.media import MediaSettings
 from hermes.settings.models import ModelSettings
-from hermes.settings.sections import StoreSettings
+from hermes.settings.sections import CodexSettings, StoreSettings
 from hermes.surfaces.gateway.gateway import Gateway
 from hermes.testing.model_server import ModelServer
 
@@ -62,8 +62,10 @@ def settings_for(telegram: TelegramServer, folder: Path, /, **more: object) -> S
     assert isinstance(store, StoreSettings)
     media = more.pop("media", NO_OCR)
     assert isinstance(media, MediaSettings)
+    codex = more.pop("codex", CodexSettings())
+    assert isinstance(codex, CodexSettings)
     section = msgspec.structs.replace(gateway, **more)
-    return Settings(gateway=section, model=model, store=store, media=media)
+    return Settings(gateway=section, model=model, store=store, media=media, codex=codex)
 
 
 @asynccontextmanager

@@ -72,6 +72,9 @@ def gemini_messages() -> list[dict[str, object]]:
     ]  # fmt: skip
 
 
+CONTEXT = "<session_context>\nThis is the Gemini CLI.\n</session_context>"
+
+
 def test_sessions_of_gemini_come_over_in_both_forms(app: App, tmp_path: Path) -> None:
     chats = tmp_path / ".gemini" / "tmp" / "0123" / "chats"
     chats.mkdir(parents=True)
@@ -80,17 +83,20 @@ def test_sessions_of_gemini_come_over_in_both_forms(app: App, tmp_path: Path) ->
     (chats / "session-a.json").write_text(json.dumps(whole))
     lines = [
         about | {"sessionId": "g-new"},
+        {"id": "0", "type": "user", "content": [{"text": CONTEXT}]},
         *gemini_messages(),
         {"id": "5", "type": "user", "content": "taken back"},
         {"$rewindTo": "5"},
         {"$set": {"summary": "Looking around"}},
     ]
     (chats / "session-b.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (chats.parent / ".project_root").write_text("/work/lab")
     (tmp_path / ".gemini" / "settings.json").write_text("{}")
     run(app, tmp_path / ".gemini", "gemini")
     check(app, "g-old")
     check(app, "g-new")
     assert app.store.sessions.find("g-new").title == "Looking around"
+    assert app.store.sessions.find("g-new").cwd == "/work/lab"
 
 
 def opencode_records() -> list[tuple[dict[str, object], list[dict[str, object]]]]:

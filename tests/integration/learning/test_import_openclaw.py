@@ -3,7 +3,9 @@
 import contextlib
 import json
 import os
+import shutil
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -342,6 +344,37 @@ def test_sessions_of_newer_versions_come_from_the_agents_database(
     _, done = run(app, tmp_path / ".openclaw")
     assert (done.sessions, done.missing) == (1, [])
     assert read_history(app.store, "s-db").messages[0].text == "stored?"
+
+
+def test_compressed_entries_come_and_archived_sessions_are_named(
+    app: App, tmp_path: Path
+) -> None:
+    """The tables as OpenClaw 2026.9 has them: large entries are compressed, old sessions may be elsewhere."""
+    zstd = shutil.which("zstd")
+    if zstd is None:
+        pytest.skip("there is no zstd to make the entries with")
+    folder = tmp_path / ".openclaw" / "agents" / "main" / "agent"
+    folder.mkdir(parents=True)
+    (folder.parents[2] / "openclaw.json").write_text("{}")
+    with contextlib.closing(sqlite3.connect(folder / "openclaw-agent.sqlite")) as made:
+        made.executescript(
+            "CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT, created_at INTEGER,"
+            " event_zstd BLOB, event_utf8_bytes INTEGER, navigation_json TEXT);"
+            "CREATE TABLE session_transcript_cold_archives (session_id TEXT, archive_name TEXT);"
+            "INSERT INTO session_transcript_cold_archives VALUES ('s-old', 'old.jsonl.zst');"
+        )
+        for number, line in enumerate(session("s-db", "größer?").splitlines()):
+            data = line.encode()
+            packed = subprocess.run([zstd, "-c"], input=data, capture_output=True, check=True).stdout  # fmt: skip
+            row = (number, None, packed, len(data)) if number % 2 else (number, line, None, None)  # fmt: skip
+            made.execute("INSERT INTO transcript_events VALUES ('s-db', ?, ?, 0, ?, ?, NULL)", row)  # fmt: skip
+        made.commit()
+    made, done = run(app, tmp_path / ".openclaw")
+    assert (done.sessions, done.missing) == (1, [])
+    texts = [one.text for one in read_history(app.store, "s-db").messages]
+    assert texts == ["größer?", "", "a.py", "There is a.py."]
+    (left,) = [one for one in made.left if "cold storage" in one.why]
+    assert left.why.startswith("1 session is in OpenClaw's cold storage.")
 
 
 def test_one_agent_alone_can_be_imported(app: App, tmp_path: Path) -> None:

@@ -132,6 +132,7 @@ def test_rules_and_servers_of_codex_come_over(app: App, tmp_path: Path) -> None:
     (source / "rules").mkdir(parents=True)
     (source / "config.toml").write_text(
         'sandbox_mode = "danger-full-access"\n[mcp_servers.files]\ncommand = "npx"\nargs = ["files"]\n'
+        'enabled_tools = ["search"]\nenv = {KEY = "of-the-files-server"}\n'
     )
     (source / "rules" / "default.rules").write_text(
         'prefix_rule(pattern=["git", ["push", "fetch"]], decision="forbidden")\n'
@@ -149,3 +150,6 @@ def test_rules_and_servers_of_codex_come_over(app: App, tmp_path: Path) -> None:
     assert plan.settings["mcp_servers.files.command"] == "npx"
     assert "everything" in why(plan, "danger-full-access")
     assert "never allows" in why(plan, "rm -rf /")
+    assert work.carry_out(plan, said=lambda text: None).problems == []
+    assert load({}, home=app.home).mcp_servers["files"].tools.include == ("search",)
+    assert "of-the-files-server" not in app.home.config.read_text()

@@ -1,11 +1,16 @@
 """What servers say beside their results: log messages, and descriptions that are meant for the model."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hermes.app import build
+from hermes.app.server_reports import server_reports
 from hermes.learning.scan import scan
 from hermes.mcp.definitions import RawTool, listing
+from hermes.mcp.server_config import ServerState, ServerStatus
+from hermes.settings import Home, Settings
 from hermes.settings.mcp import McpToolSettings
 
 if TYPE_CHECKING:
@@ -67,3 +72,15 @@ async def test_resources_are_listed_and_read_and_the_tool_is_there_only_with_the
     assert read.source == "MCP server fake"
     missing = await reader.run({"server": "fake", "uri": "book://2"}, bench.context())
     assert not missing.ok
+
+
+def test_whoever_sits_at_a_terminal_is_told_once_that_a_server_can_not_be_used(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with build(Settings(), Home(tmp_path / "home")) as app:
+        reports = server_reports(app)
+        states: list[ServerState] = ["connecting", "failed", "connecting", "failed"]
+        for state in states:
+            reports.on_change(ServerStatus(name="far", state=state, detail="it ended."))
+    told = [one.getMessage() for one in caplog.records if one.name == "hermes.waiting"]
+    assert told == ["The MCP server far can't be used: it ended. See: hermes mcp list"]

@@ -532,3 +532,7 @@ async def test_a_failed_call_says_its_request_id_and_how_long_it_took(
     with pytest.raises(ModelError, match=r"\[request req_123: .*ended after") as caught:
         await ask(home, "xai:grok-4")
     assert caught.value.request_id == "req_123"
+    provider.api_refusal, provider.is_cut = None, True
+    with pytest.raises(ModelError, match=r"\[request req_123: .*ended after") as caught:
+        await ask(home, "xai:grok-4")
+    assert caught.value.timing

@@ -1,5 +1,6 @@
 """What codex tells, as events: in order, once, and the same every time."""
 
+import itertools
 from typing import Any
 
 import hypothesis
@@ -80,6 +81,33 @@ def test_thinking_is_kept_with_the_next_words() -> None:
     )
     assert message.usage is not None
     assert message.usage.input_tokens == 7
+
+
+@hypothesis.given(st.lists(st.integers(0, 36), max_size=6))
+def test_thinking_that_a_model_left_in_its_text_is_no_text(cuts: list[int]) -> None:
+    text = "Yes.\n<think>hm, so</think>\nI look at it."
+    edges = [0, *sorted(cuts), len(text)]
+    deltas = [
+        notice("item/agentMessage/delta", turnId="t", itemId="m", delta=text[start:end])
+        for start, end in itertools.pairwise(edges)
+    ]
+    _, events = project(
+        started(type="agentMessage", id="m"), *deltas, words(text), used(7)
+    )
+    shown = [one.text for one in events if isinstance(one, MessageDelta)]
+    thought = [one.text for one in events if isinstance(one, ReasoningDelta)]
+    message = events[-1]
+    assert isinstance(message, AssistantMessage)
+    assert "".join(shown) == message.text == "Yes.\nI look at it."
+    assert "".join(thought) == message.reasoning == "hm, so"
+
+
+def test_tags_of_openai_s_own_models_are_text() -> None:
+    projector = Projector("t", has_tags=False)
+    projector.feed(words("<think>an example</think>"))
+    (message,) = projector.close()
+    assert isinstance(message, AssistantMessage)
+    assert message.text == "<think>an example</think>"
 
 
 def test_words_before_a_call_are_in_its_message_and_the_intent_follows() -> None:

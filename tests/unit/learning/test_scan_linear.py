@@ -47,5 +47,13 @@ def test_twice_the_text_is_twice_the_work(
 
 
 def test_numbers_and_encoded_letters_are_not_examined_one_by_one() -> None:
+    list(readings("patterns are compiled on first use"))
     for unit in ("1. ", "5 ", "_a ", "a b "):
         assert _calls(lambda text: [*readings(text)], unit * 20_000) < 2_000
+
+
+@pytest.mark.parametrize("unit", ["bcc ", "[^", "treat "])
+def test_a_pattern_of_which_a_part_is_missing_is_not_tried_anywhere(unit: str) -> None:
+    text = unit * (_CHARACTERS // len(unit))
+    scan(text)  # patterns are compiled on first use
+    assert _calls(scan, text) < _calls(scan, "nothing of the kind ") + 1_000

@@ -127,6 +127,8 @@ def test_content_in_parts_is_told_apart_from_thinking() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     done = message({"content": [thinking, {"type": "text", "text": "hi"}]})
     assert (done.reasoning, done.text) == ("hm", "hi")
+    done = message({"content": [{"type": "text", "text": "<think>hm</think>hi"}]})
+    assert (done.reasoning, done.text) == ("hm", "hi")
 
 
 def test_a_refusal_is_one() -> None:

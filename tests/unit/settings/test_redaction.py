@@ -319,3 +319,18 @@ def test_no_text_takes_long(unit: str) -> None:
     start = time.process_time()
     mask(unit * (100_000 // len(unit)))
     assert time.process_time() - start < 4
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("password: Tr0ub4dor&3", "password: ********"),
+        ("DB_PASSWORD=a&b12345", "DB_PASSWORD=********"),
+        ("Password for root is Tr0ub4dor&3", "Password for root is ********"),
+        ("passwd 'Tr0ub4dor&3'", "passwd '********'"),
+        ("password=Tr0ub4dor&user=bob", "password=********&user=bob"),
+        ("PASSWORD=Tr0ub4dor&&make", "PASSWORD=********&&make"),
+    ],
+)
+def test_a_password_does_not_end_at_an_ampersand(text: str, masked: str) -> None:
+    assert mask(text) == masked

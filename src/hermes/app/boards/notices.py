@@ -79,7 +79,12 @@ class CardNotices:
         try:
             if kind == "session":
                 delivery = await asyncio.to_thread(
-                    put_into_session, self._app, place, "Board", notice.text
+                    put_into_session,
+                    self._app,
+                    place,
+                    "Board",
+                    notice.text,
+                    once=f"board#{notice.id}",
                 )
             else:
                 assert self._deliver is not None  # noqa: S101 - asked above

@@ -202,7 +202,10 @@ class ContentReader:
             if one.problem:
                 self._left.append(SkippedItem(f"MCP server {one.name}", one.problem))
                 continue
-            for key, value in one.values.items():
+            chosen = one.values.get("tools", {})
+            values = one.values | {f"tools.{key}": chosen[key] for key in chosen}
+            values.pop("tools", None)  # a section, not a setting
+            for key, value in values.items():
                 settings[f"mcp_servers.{one.name}.{key}"] = value
             if self._secrets:
                 secrets |= one.secrets

@@ -146,11 +146,24 @@ def _write_to_file(path: str, text: str) -> str:
     return f"file:{target}"
 
 
-def put_into_session(app: App, session: str, heading: str, text: str) -> str:
-    """Adds a result to another session, which answers it in its next turn. Returns where."""
+def put_into_session(
+    app: App, session: str, heading: str, text: str, *, once: str = ""
+) -> str:
+    """Adds a result to another session, which answers it in its next turn. Returns where.
+
+    With `once`, a name for the result, it is not added again if a process added it that was killed right after.
+    """
     info = app.store.sessions.find(session)
-    app.record(info.id, UserMessage(text=f"[{heading}]\n\n{text}"))
+    if not once or not _is_in_session(app, info.id, once):
+        app.record(info.id, UserMessage(text=f"[{heading}]\n\n{text}", via=once))
     return f"session:{info.id}"
+
+
+def _is_in_session(app: App, session: str, via: str) -> bool:
+    return any(
+        isinstance(message, UserMessage) and message.via == via
+        for message in app.store.log.messages(session)
+    )
 
 
 class _Chat(msgspec.Struct):

@@ -4,6 +4,7 @@ The older files are one object with all messages. The newer ones are a log: a fi
 `$set` with changed fields, and `$rewindTo`, which takes back a message and everything after it.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from hermes.schema.messages import Usage
 AGENT = "gemini"
 _MAX_CHAT_BYTES = 64_000_000
 _MAX_TITLE_CHARS = 60
+_CONTEXT = re.compile(r"\A\s*<session_context>.*?</session_context>\s*", re.DOTALL)
+"""What the program itself says before a person's first message."""
 
 
 def is_gemini_file(path: Path) -> bool:
@@ -45,8 +48,18 @@ def read(path: Path) -> ImportedConversation | None:
         agent=AGENT,
         messages=tuple(messages),
         title=text(about.get("summary")) or " ".join(first.split())[:_MAX_TITLE_CHARS],
-        cwd=text(folders[0]) if isinstance(folders, list) and folders else "",
+        cwd=text(folders[0])
+        if isinstance(folders, list) and folders
+        else _project_folder(path),
     )
+
+
+def _project_folder(path: Path) -> str:
+    """Returns the folder that newer versions write down beside the chats of a project."""
+    try:
+        return (path.parent.parent / ".project_root").read_text("utf-8").strip()[:4096]
+    except (OSError, ValueError):
+        return ""
 
 
 def _replayed(path: Path) -> tuple[Object, dict[str, Object]]:
@@ -88,8 +101,10 @@ def _rewind(records: dict[str, Object], name: str) -> None:
 
 def _messages_of(record: Object, ids: CallIds) -> Iterator[ImportedMessage]:
     words, when = text(record.get("content")), moment(record.get("timestamp"))
-    if record.get("type") == "user" and words.strip():
-        yield ImportedMessage(role="user", text=words, when=when)
+    if record.get("type") == "user":
+        words = _CONTEXT.sub("", words)
+        if words.strip():
+            yield ImportedMessage(role="user", text=words, when=when)
     if record.get("type") != "gemini":
         return
     calls = _listed(record, "toolCalls")

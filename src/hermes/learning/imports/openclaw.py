@@ -7,6 +7,7 @@ versions, in `cron/jobs.json`.
 
 import contextlib
 import re
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from hermes.learning.imports.conversation import ImportedConversation
 from hermes.learning.imports.json_fields import Object, Objects, part, text
 from hermes.learning.imports.pi import conversation_of
 from hermes.learning.imports.sqlite_copy import columns, copied_database
+from hermes.learning.imports.zstd import decompressed
 from hermes.settings.json5_read import parse_json5
 from hermes.text.translation import translator
 
@@ -26,6 +28,7 @@ t = translator(__name__)
 AGENT = "openclaw"
 CONFIG_NAMES = ("openclaw.json", "clawdbot.json", "moltbot.json")
 DEFAULT_AGENT = "main"
+_COLD_TABLE = "session_transcript_cold_archives"
 _MAX_TEXT_BYTES = 2_000_000
 _MAX_AGENTS = 200
 _STATE = Path("state") / "openclaw.sqlite"
@@ -152,23 +155,53 @@ def read(path: Path) -> Iterator[ImportedConversation]:
             yield found
         return
     with copied_database(path) as connection:
-        query = "SELECT 1 FROM sqlite_master WHERE name = 'transcript_events'"
-        if connection.execute(query).fetchone() is None:
-            return
-        names = connection.execute("SELECT DISTINCT session_id FROM transcript_events")
-        for (name,) in names.fetchall():
-            rows = connection.execute(
-                "SELECT event_json FROM transcript_events WHERE session_id = ? ORDER BY seq",
-                (name,),
-            )
-            stored = [_decoded(row[0]) for row in rows]
-            if found := conversation_of(stored, AGENT, str(name)):
+        query = "SELECT session_id FROM transcript_events GROUP BY session_id"
+        names = connection.execute(query) if _has(connection) else ()
+        for (name,) in list(names):
+            entries, unread = _stored_entries(connection, str(name))
+            if found := conversation_of(entries, AGENT, str(name), unread=unread):
                 yield found
+        cold = columns(connection, _COLD_TABLE, ("session_id",))
+        if cold:
+            raise LearningError(
+                t.later(
+                    "{count} session is in OpenClaw's cold storage.",
+                    "{count} sessions are in OpenClaw's cold storage.",
+                    count=len(cold),
+                ),
+                hint=t.later("Open them in OpenClaw, then import again."),
+            )
+
+
+def _has(connection: sqlite3.Connection) -> bool:
+    query = "SELECT 1 FROM sqlite_master WHERE name = 'transcript_events'"
+    return connection.execute(query).fetchone() is not None
+
+
+def _stored_entries(
+    connection: sqlite3.Connection, session: str
+) -> tuple[list[Object], int]:
+    """Returns the entries of a session, and how many can't be read. Newer versions compress large ones."""
+    known = {
+        row[1] for row in connection.execute("PRAGMA table_info(transcript_events)")
+    }
+    packed = "event_zstd, event_utf8_bytes" if "event_zstd" in known else "NULL, 0"
+    query = f"SELECT event_json, {packed} FROM transcript_events WHERE session_id = ? ORDER BY seq"  # noqa: S608 - our own names
+    rows = connection.execute(query, (session,)).fetchall()
+    frames = [(row[1], row[2]) for row in rows if row[1] is not None]
+    contents = decompressed(frames) if frames else []
+    unpacked = iter(contents or [])
+    texts = [row[0] if row[1] is None else next(unpacked, b"") for row in rows]
+    entries = [_decoded(one) for one in texts]
+    unread = sum(not one for one in entries)
+    if unread:  # what they would link is in order anyway
+        entries = [{k: v for k, v in one.items() if k != "parentId"} for one in entries]
+    return entries, unread
 
 
 def _decoded(raw: object) -> Object:
     try:
-        found = msgspec.json.decode(str(raw))
+        found = msgspec.json.decode(raw if isinstance(raw, bytes) else str(raw))
     except (msgspec.DecodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -8,8 +8,7 @@ import binascii
 import codecs
 import re
 import unicodedata
-from collections.abc import Iterator
-from urllib.parse import unquote
+from collections.abc import Callable, Iterator
 
 _TAG = "[\U000e0000-\U000e007f]"
 _LETTER_TAG = "[\U000e0020-\U000e007f]"
@@ -30,6 +29,7 @@ _SAME_SIGNS = r"([^\w\n])\1{40,}+"
 _EVERY, _SAME_IN_SAMPLE = 5, r"([^\w\n])\1{7}"
 """A quick test for such a run: in a sample of every fifth character, the same one occurs eight times in a row."""
 _WORD_WITH_DIGIT = r"(?<![\w@$!])[^\W0134578]*+[0134578@$!][\w@$!]*+"
+_WORD_OR_REST = r"[\w@$!]++|[^\w@$!]++"
 _WORD_BYTES = bytes(
     byte if chr(byte).isalnum() or chr(byte) in "_@$!" else ord(" ")
     for byte in range(256)
@@ -42,7 +42,25 @@ _MARKUP = r"[<*~`\-](?:(?<=<)(?:!--[^<>]{0,200}-->|/?[a-z]{1,10}>)|(?<=-)\r?\n[ 
 _MAX_DECODE_DEPTH = 3  # encodings inside encodings
 _ESCAPED_BYTES = r"(?:[\\%](?:(?<=\\)[xX]|(?<=%))[0-9a-fA-F]{2}){6,}"
 _HEX = r"[0-9a-fA-F](?<!\w[0-9a-fA-F])[0-9a-fA-F] ?(?:[0-9a-fA-F]{2} ?){11,}\b"
-_ESCAPED = r"\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})"
+_ESCAPED = r"(\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2})"
+_PERCENT = r"((?:%[0-9a-fA-F]{2})++)"
+_LETTER_OR_SPACE = bytes(
+    ord(
+        "a"
+        if chr(byte).isalnum() or chr(byte) == "?"
+        else " "
+        if chr(byte) in " .-_*|/"
+        else "x"
+    )
+    for byte in range(256)
+)
+"""Letters, digits and what is not ASCII; what may be between the letters of a word; everything else."""
+_BASE64_OR_NOT = bytes(
+    ord("b" if re.match(r"[A-Za-z0-9+/_-]", chr(byte)) else "x") for byte in range(256)
+)
+_HEX_OR_NOT = bytes(
+    ord("b" if re.match("[0-9a-fA-F]", chr(byte)) else "x") for byte in range(256)
+)
 _DIGITS = str.maketrans("0134578@$!", "oieastbasi")
 _JOINED = str.maketrans("\0", " ", " .-_*|/")
 # Letters of other alphabets that look like Latin ones.
@@ -66,6 +84,8 @@ _TELLING = (
     "approve",
     "secret",
 )
+_ROTATED = tuple(codecs.encode(word, "rot13") for word in _TELLING)
+_REVERSED = tuple(word[::-1] for word in _TELLING)
 _WINDOW_CHARS = 100_000
 """Characters that are scanned; of a longer text, the start and the end."""
 
@@ -91,10 +111,13 @@ def readings(text: str) -> Iterator[str]:
         text = f"{text[: _WINDOW_CHARS // 2]}\n{text[-_WINDOW_CHARS // 2 :]}"
     seen: set[str] = set()
     for candidate in _candidates(text):
-        plain = _without_filler(candidate.replace("\r", " ").casefold())
-        if plain.strip() and plain not in seen:
-            seen.add(plain)
+        folded = candidate.replace("\r", " ").casefold()
+        if folded in seen:
+            continue
+        plain = _without_filler(folded)
+        if plain.strip() and (plain == folded or plain not in seen):
             yield plain
+        seen |= {folded, plain}
 
 
 def _without_filler(text: str) -> str:
@@ -116,20 +139,38 @@ def _candidates(text: str, depth: int = 0) -> Iterator[str]:
     if "&" in shown or "%" in shown or "\\" in shown:
         import html  # its table of names is large and rarely needed
 
-        yield re.sub(
-            _ESCAPED,
-            lambda found: chr(int(found[1] or found[2], 16)),
-            unquote(html.unescape(shown)),
-        )
-    if re.search(_RUN, shown):
+        plain = _each_once(_PERCENT, html.unescape(shown), _unquoted)
+        yield _each_once(_ESCAPED, plain, _unescaped)
+    if _may_be_spaced(shown) and re.search(_RUN, shown):
         yield re.sub(_RUN, lambda run: _joined(run[0]), shown)
     if depth < _MAX_DECODE_DEPTH and (inner := "\n".join(_decoded(shown))):
         yield from _candidates(inner, depth + 1)
-    for turned in (codecs.encode(stripped, "rot13"), stripped[::-1]):
-        if any(
-            word in turned for word in _TELLING
-        ):  # reversed text does not contain such a word by chance
-            yield turned
+    # Rotated and reversed text does not contain such a word by chance.
+    if any(word in stripped for word in _ROTATED):
+        yield codecs.encode(stripped, "rot13")
+    if any(word in stripped for word in _REVERSED):
+        yield stripped[::-1]
+
+
+def _each_once(pattern: str, text: str, change: Callable[[str], str]) -> str:
+    """Replaces what the group of a pattern finds. What occurs many times is changed once."""
+    parts = re.split(pattern, text)
+    changed = {part: change(part) for part in {*parts[1::2]}}
+    return "".join(map(changed.get, parts, parts))
+
+
+def _unquoted(percents: str) -> str:
+    return bytes.fromhex(percents.replace("%", "")).decode("utf-8", "replace")
+
+
+def _unescaped(code: str) -> str:
+    return bytes.fromhex(code[2:].rjust(4, "0")).decode("utf-16-be", "surrogatepass")
+
+
+def _may_be_spaced(text: str) -> bool:
+    """Returns whether there may be a word that is written letter by letter; far faster than the pattern of one."""
+    kinds = text.encode("ascii", "replace").translate(_LETTER_OR_SPACE)
+    return b" a a a " in kinds.replace(b"  ", b" ").replace(b"  ", b" ")
 
 
 def _without_accents(text: str) -> str:
@@ -165,7 +206,8 @@ def _without_digits(text: str) -> str:
     letters = {word: _with_letters(word) for word in words}
     if all(word == changed for word, changed in letters.items()):
         return text
-    return re.sub(_WORD_WITH_DIGIT, lambda word: letters.get(word[0], word[0]), text)
+    parts = re.findall(_WORD_OR_REST, text)
+    return "".join(map(letters.get, parts, parts))
 
 
 def _with_letters(word: str) -> str:
@@ -188,13 +230,16 @@ def _joined(run: str) -> str:
 
 
 def _decoded(text: str) -> Iterator[str]:
-    for found in re.finditer(_BASE64, text):
-        yield from _as_text(_unbase64(found[0]))
-    for found in re.finditer(_WRAPPED, text):
-        yield from _as_text(_unbase64(re.sub(r"\s[ \t>#*]*", "", found[0])))
+    data = text.encode("ascii", "replace")
+    if b"b" * 16 in data.translate(_BASE64_OR_NOT):
+        for found in re.finditer(_BASE64, text):
+            yield from _as_text(_unbase64(found[0]))
+        for found in re.finditer(_WRAPPED, text):
+            yield from _as_text(_unbase64(re.sub(r"\s[ \t>#*]*", "", found[0])))
     if "\\" in text or "%" in text:
         yield from _from_hex(_ESCAPED_BYTES, text)
-    yield from _from_hex(_HEX, text)
+    if b"b" * 24 in data.translate(_HEX_OR_NOT, delete=b" "):
+        yield from _from_hex(_HEX, text)
 
 
 def _from_hex(pattern: str, text: str) -> Iterator[str]:

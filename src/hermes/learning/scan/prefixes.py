@@ -118,6 +118,8 @@ def _anchors(source: str) -> tuple[_Anchor, ...]:
     items = import_module("re._parser").parse(source)
     found: list[_Anchor] = []
     for at in range(1, len(items)):
+        if _is_letter(items[at]) and _is_letter(items[at - 1]):
+            continue  # the rest of a word that is an anchor, or the prefix itself
         starts = _sequence(items[at:])
         prefixes = _shortest(starts.all())
         if starts.at_start or min(map(len, prefixes)) < _MIN_ANCHOR_CHARS:
@@ -127,6 +129,10 @@ def _anchors(source: str) -> tuple[_Anchor, ...]:
         if farthest and (not found or found[-1].prefixes != prefixes):
             found.append(_Anchor(prefixes, nearest, farthest, is_boundary))
     return tuple(found)
+
+
+def _is_letter(item: tuple[Any, Any]) -> bool:
+    return str(item[0]) == "LITERAL"
 
 
 class SearchedText:
@@ -142,6 +148,12 @@ class SearchedText:
         """Returns the first match, as `re.Pattern.search` does."""
         if one.prefixes is None:
             return one.pattern.search(self.text)
+        places = self._candidates(one.prefixes, one.at_start, one.at_word)
+        for position in places[:_FEW_PLACES]:
+            if found := one.pattern.match(self.text, position):
+                return found
+        if len(places) <= _FEW_PLACES:
+            return None
         return next(self.finditer(one), None)
 
     def finditer(self, one: PrefixedPattern) -> "Iterator[re.Match[str]]":
@@ -176,17 +188,24 @@ class SearchedText:
 
     def _held(self, one: _Anchored) -> list[int]:
         places = self._candidates(one.prefixes, one.at_start)
-        for anchor in one.anchors:
+        if len(places) <= _FEW_PLACES:
+            return places
+        anchors = [(self._ends(anchor), anchor) for anchor in one.anchors]
+        if not all(ends for ends, _ in anchors):
+            return []
+        for ends, anchor in anchors:
             if len(places) <= _FEW_PLACES:
                 break
-            ends = self._candidates(
-                anchor.prefixes, at_start=False, at_word=anchor.at_word
-            )
             places = _before(places, ends, anchor)
         return places
 
+    def _ends(self, anchor: _Anchor) -> list[int]:
+        return self._candidates(anchor.prefixes, at_start=False, at_word=anchor.at_word)
+
     def _chained(self, parts: tuple[_Part, ...]) -> list[int]:
         """Returns the places where the first part matches and all others follow."""
+        if not all(self._candidates(one.prefixes, at_start=False) for one in parts):
+            return []  # a missing string is found far sooner than a missing match
         if not all(map(self._matching, parts)):
             return []
         followed = self._matching(parts[-1])
@@ -196,8 +215,9 @@ class SearchedText:
 
     def _near(self, one: _Part, followed: list[int], slack: int) -> list[int]:
         """Returns where `one` matches and a place of `followed` comes after it, with only the gap between them."""
-        forbidden = [sign for sign in one.piece.forbidden if sign in self.text]
-        reach = one.longest + one.piece.gap + slack
+        forbidden = self._any_of(one.piece.forbidden)
+        longest, text = one.longest, self.text
+        reach = longest + one.piece.gap + slack
         near, at, last = list[int](), 0, len(followed)
         for place in self._matching(one):
             while at < last and followed[at] <= place:
@@ -207,10 +227,16 @@ class SearchedText:
             end = followed[at]
             if end - place > reach:
                 continue
-            between = place + one.longest, max(end - slack, 0)
-            if not any(self.text.find(sign, *between) >= 0 for sign in forbidden):
-                near.append(place)
+            start, stop = place + longest, end - slack
+            if forbidden and start < stop and forbidden.search(text, start, stop):
+                continue
+            near.append(place)
         return near
+
+    def _any_of(self, signs: str) -> "re.Pattern[str] | None":
+        """Returns a pattern of those characters that the text has; None if it has none of them."""
+        present = [re.escape(sign) for sign in signs if sign in self._characters]
+        return re.compile(f"[{''.join(present)}]") if present else None
 
     def _matching(self, one: _Part) -> list[int]:
         """Returns every place where a part matches."""
@@ -238,10 +264,19 @@ class SearchedText:
     def _places(self, prefix: str) -> list[int]:
         places = self._positions.get(prefix)
         if places is None:
-            is_absent = _letters(prefix) not in self._words
+            is_absent = (
+                not self._characters.issuperset(prefix)
+                or _letters(prefix) not in self._words
+            )
             places = [] if is_absent else _occurrences(self.text, prefix)
             self._positions[prefix] = places
         return places
+
+    @cached_property
+    def _characters(self) -> set[str]:
+        if self.text.isascii():  # looking for each is several times as fast
+            return {char for char in map(chr, range(128)) if char in self.text}
+        return {*self.text}
 
     @cached_property
     def _words(self) -> str:
@@ -316,11 +351,17 @@ def _occurrences(text: str, part: str) -> list[int]:
     first = text.find(part)
     if first < 0:
         return []
-    if part[0] in part[1:]:  # the string could overlap itself
+    if any(overlap in text for overlap in _overlaps(part)):
         return [*_overlapping(text, part, first)]
-    lengths = map(len, text.split(part)[:-1])
-    size = len(part)
-    return [at + size * number for number, at in enumerate(accumulate(lengths))]
+    before = map(len, text.split(part)[1:-1])
+    return [*accumulate(map(len(part).__add__, before), initial=first)]
+
+
+@cache
+def _overlaps(part: str) -> tuple[str, ...]:
+    """Returns how the string can overlap itself: `ana` as `anana`."""
+    common = (at for at in range(1, len(part)) if part.startswith(part[at:]))
+    return tuple(part[:at] + part for at in common)
 
 
 def _overlapping(text: str, part: str, at: int) -> Iterator[int]:

@@ -21,6 +21,7 @@ class ReplyParts(msgspec.Struct, frozen=True):
         usage: Usage,
         *,
         text: str = "",
+        reasoning: str = "",
         calls: tuple[ToolCall, ...] = (),
         finish: FinishReason = "stop",
     ) -> ReplyFinished:
@@ -28,6 +29,7 @@ class ReplyParts(msgspec.Struct, frozen=True):
         return ReplyFinished(
             AssistantMessage(
                 text=text,
+                reasoning=reasoning,
                 tool_calls=calls,
                 finish=finish,
                 provider=self.provider,

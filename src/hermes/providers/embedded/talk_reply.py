@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from hermes.core.think_tags import ReplyWords
 from hermes.providers.embedded import claims
 from hermes.providers.embedded.completion import (
     Completion,
@@ -45,7 +46,7 @@ class TalkReply:
 
     async def events(self, prompt: Completion) -> AsyncGenerator[ModelEvent, None]:
         """Streams the answer."""
-        text, tokens = "", 0
+        words, tokens = ReplyWords(), 0
         usage, ending = Usage(cost_usd=0.0), ""
         finish: FinishReason = "stop"
         if self._opening and not self._resumed:
@@ -57,17 +58,18 @@ class TalkReply:
                     finish = "length" if report.finish == "length" else "stop"
                     break
                 tokens += 1
-                piece = report.text if text else report.text.lstrip()
-                text += piece
-                if piece:
-                    yield TextDelta(piece)
-                if runs_away(f"say {text}", tokens):
+                for event in words.add_text(report.text):
+                    yield event
+                if runs_away(f"say {''.join(words.text)}", tokens):
                     usage, ending = Usage(output_tokens=tokens, cost_usd=0.0), _STOPPED
                     break
+        for event in words.end_part():
+            yield event
+        thought, text = words.both()
         if self._checked and claims.talk_claims_a_change(text):
             ending += _UNDONE
         ending += self._closing
         if ending:
             yield TextDelta(ending)
         whole = self._opening + text + ending
-        yield self._parts.finished(usage, text=whole, finish=finish)
+        yield self._parts.finished(usage, text=whole, reasoning=thought, finish=finish)

@@ -91,8 +91,12 @@ def inspect(
     busy_timeout: float,
     read_only: bool = False,
     check_pages_bytes: int = CHECK_PAGES_BYTES,
+    check_all_bytes: int = CHECK_ALL_BYTES,
 ) -> DatabaseFinding:
-    """Inspects a file without changing anything. Raises for a newer file or another program's."""
+    """Inspects a file without changing anything. Raises for a newer file or another program's.
+
+    Up to the given sizes, the structure of every page is checked, and every row.
+    """
     wal = path.with_name(path.name + "-wal")
     if not path.exists():
         if wal.exists() and wal.stat().st_size:
@@ -127,9 +131,8 @@ def inspect(
                         not read_only
                     ):  # SQLite answers this with a command that takes a write lock
                         _check_wal(connection, path)
-                    found, last_row = _look_inside(
-                        connection, path, version, check_pages_bytes
-                    )
+                    depth = _depth(path, check_pages_bytes, check_all_bytes)
+                    found, last_row = _look_inside(connection, version, depth)
     except StoreDamaged as damaged:
         return DatabaseFinding(DatabaseState.DAMAGED, detail=str(damaged.__cause__))
     if found > version:
@@ -175,7 +178,7 @@ def _glimpsed_version(path: Path) -> int:
 
 
 def _look_inside(
-    connection: apsw.Connection, path: Path, known: int, check_pages_bytes: int
+    connection: apsw.Connection, known: int, depth: _Depth
 ) -> tuple[int, int]:
     """Returns the file's version and the number of its last row. Raises apsw.CorruptError for a bad
     page.
@@ -185,7 +188,6 @@ def _look_inside(
         raise apsw.CorruptError("the header has no version")
     if version > known:
         return version, 0
-    depth = _depth(path, check_pages_bytes)
     if depth is _Depth.PAGES:
         check_pages(connection)
     try:
@@ -197,14 +199,14 @@ def _look_inside(
         raise apsw.CorruptError(f"a table is missing ({error})") from error
 
 
-def _depth(path: Path, check_pages_bytes: int) -> _Depth:
+def _depth(path: Path, check_pages_bytes: int, check_all_bytes: int) -> _Depth:
     """Returns how much of a file opening it checks. Its write-ahead log has checksums of its own."""
     if suspicion(path).exists():
         return _Depth.ALL
     size = path.stat().st_size
-    if size > max(CHECK_ALL_BYTES, check_pages_bytes) or noted_sound(path):
+    if size > max(check_all_bytes, check_pages_bytes) or noted_sound(path):
         return _Depth.ROOTS
-    return _Depth.ALL if size <= CHECK_ALL_BYTES else _Depth.PAGES
+    return _Depth.ALL if size <= check_all_bytes else _Depth.PAGES
 
 
 def _check_roots(connection: apsw.Connection) -> None:

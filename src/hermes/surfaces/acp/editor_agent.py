@@ -1,6 +1,7 @@
 """`EditorAgent`: what an editor can ask of Hermes by the Agent Client Protocol."""
 
 import asyncio
+import functools
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -293,12 +294,17 @@ class EditorAgent:
         content = PromptContent(self._app.home.root / "cache" / "pictures")
         try:
             await asyncio.to_thread(content.add, prompt)
-            answer = await run_command(self._app, self._agent, session_id, content.text)
+            answer = await run_command(
+                self._app,
+                self._agent,
+                session_id,
+                content.text,
+                functools.partial(self._say_later, session_id),
+            )
         except HermesError as error:
             raise RequestError(_INVALID_PARAMS, str(error)) from error
         if answer is not None:
-            update = helpers.update_agent_message_text(answer)
-            await self._connected.session_update(session_id=session_id, update=update)
+            await self._say(session_id, answer)
             return PromptResponse(stop_reason="end_turn")
         text = await asyncio.to_thread(
             expanded, self._app, self._agent, session_id, content.text
@@ -413,6 +419,14 @@ class EditorAgent:
                 ],
             )
         ]
+
+    async def _say(self, session: str, text: str) -> None:
+        update = helpers.update_agent_message_text(text)
+        await self._connected.session_update(session_id=session, update=update)
+
+    def _say_later(self, session: str, text: str) -> None:
+        """Shows what a command found after its answer."""
+        self._notices.start(self._say(session, text))
 
     def _announce(self, session: str) -> None:
         """Lists the commands for the editor, after it has heard of the session."""

@@ -2,7 +2,7 @@
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from acp.schema import (
@@ -15,9 +15,12 @@ from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.prompt_files import aliased, called_prompt
 from hermes.commands.command import Command
+from hermes.commands.markdown import markdown_of
 from hermes.commands.session_chat import SessionChat, find_command
 from hermes.commands.table import CHAT_APP_MODULES, chat_commands
+from hermes.commands.views import Block
 from hermes.learning.change import LearningError
+from hermes.surfaces.web import override
 
 _COMMAND = re.compile(
     r"/(?P<name>[A-Za-z0-9_\-]{1,64})(?:\s+(?P<words>.*))?\s*", re.DOTALL
@@ -27,9 +30,28 @@ _OF_THE_EDITOR = frozenset(("new", "resume", "sessions", "quit"))
 
 
 class EditorChat(SessionChat):
-    """A session in an editor, which begins and opens sessions itself."""
+    """A session in an editor, which begins and opens sessions itself. `send` shows Markdown in it."""
 
     name = "editor"
+
+    def __init__(
+        self, app: App, agent: Agent, session: str, send: Callable[[str], None]
+    ) -> None:
+        super().__init__(app, agent, session)
+        self._send = send
+        self._is_over = False
+
+    @override
+    def tell(self, *blocks: Block) -> None:
+        """Shows what work in the background found. Progress is not shown."""
+        if self._is_over:
+            self._send(markdown_of(blocks))
+
+    @override
+    async def run(self, command: Command, words: str) -> str:
+        answer = await super().run(command, words)
+        self._is_over = True
+        return answer
 
 
 @functools.cache
@@ -83,13 +105,19 @@ def _input(hint: str) -> AvailableCommandInput | None:
     )
 
 
-async def run_command(app: App, agent: Agent, session: str, typed: str) -> str | None:
-    """The answer to a command as Markdown; None if the text is no command of the table."""
+async def run_command(
+    app: App, agent: Agent, session: str, typed: str, send: Callable[[str], None]
+) -> str | None:
+    """The answer to a command as Markdown; None if the text is no command of the table.
+
+    `send` shows what the command has to say after that, such as the end of a sign-in.
+    """
     found = _COMMAND.fullmatch(aliased(typed, app.settings.aliases))
     one = find_command(editor_commands(), found["name"]) if found else None
     if found is None or one is None:
         return None
-    return await EditorChat(app, agent, session).run(one, found["words"] or "")
+    chat = EditorChat(app, agent, session, send)
+    return await chat.run(one, found["words"] or "")
 
 
 def expanded(app: App, agent: Agent, session: str, typed: str) -> str:

@@ -235,13 +235,15 @@ async def run_slash(chat: "ChatConversation", command: Command, words: str) -> N
     """Runs a slash command and shows its result."""
     port = TerminalChat(chat)
     if not words.strip():
-        from hermes.surfaces.tui.pickers import pick_argument
+        from hermes.surfaces.tui.pickers import SIGN_IN_WORDS, pick_argument
 
         chosen = await pick_argument(port, command)
         if chosen is None:
             return
         if chosen and command.slash == "sessions":
             command = find_slash("resume") or command
+        elif command.slash == "model" and chosen.startswith(SIGN_IN_WORDS):
+            command = find_slash("auth") or command
         words = chosen
     command, words = narrowed(command, words)
     arguments = command.words(words, {"session": chat.session})

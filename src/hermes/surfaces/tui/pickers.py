@@ -36,6 +36,8 @@ _MAX_PREVIEW_CHARACTERS = 600  # of one message
 _MAX_SHOWN_LINES = 12  # of a file that is asked about
 _PREVIEW_COLUMNS = 200  # the list wraps them
 _WRITTEN = "written "
+SIGN_IN_WORDS = "add "
+"""How the argument for `/model` begins if the person would rather sign in: it is one for `/auth`."""
 _EXTENTS = (
     PickerItem("both", to_translate("Conversation and files")),
     PickerItem(
@@ -266,19 +268,43 @@ def child_preview(one: ChildStatus) -> str:
 
 
 async def _pick_model(port: "TerminalChat") -> str | None:
-    names = await port.model_names()
-    if not names:
+    answers = port.agent.describe(port.session)
+    if answers.engine == "codex":
         return ""
-    current = port.agent.describe(port.session).name
+    current = answers.name
+    names = await port.model_names() or [current]
     items = [
         PickerItem(name, name, _model_facts(name, is_current=name == current))
         for name in names
     ]
+    items += await asyncio.to_thread(_account_items, port.chat.app, answers.provider)
+    items.append(PickerItem(SIGN_IN_WORDS, t("Sign in with an account, no key")))
     start = names.index(current) if current in names else 0
     found = await pick(
         port.chat, PickerText(title=t("Which model answers?")), items, start=start
     )
+    if found is not None and found.item.key == SIGN_IN_WORDS:
+        return await _pick_sign_in(port)
     return found.item.key if found else None
+
+
+def _account_items(app: App, provider: str) -> list[PickerItem]:
+    """The usual models of the other providers that somebody is signed in at."""
+    from hermes.providers import provider_table
+
+    usable = [one for one in app.sign_ins.states() if not one.problem]
+    others = dict.fromkeys(one.provider for one in usable if one.provider != provider)
+    families = filter(None, map(provider_table.family, others))
+    names = [f"{one.family}:{one.default_model}" for one in families]
+    return [PickerItem(name, name, t("signed in")) for name in names]
+
+
+async def _pick_sign_in(port: "TerminalChat") -> str | None:
+    from hermes.providers.sign_in.services import SERVICES
+
+    items = [PickerItem(one.name, one.label) for one in SERVICES]
+    found = await pick(port.chat, PickerText(title=t("Sign in with what?")), items)
+    return f"{SIGN_IN_WORDS}{found.item.key}" if found else None
 
 
 def _model_facts(name: str, *, is_current: bool) -> str:

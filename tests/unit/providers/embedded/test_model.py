@@ -27,6 +27,7 @@ from hermes.schema.messages import (
 from hermes.schema.model import (
     ModelEvent,
     ModelRequest,
+    ReasoningPiece,
     ReplyFinished,
     TextDelta,
     ToolCallStarted,
@@ -130,6 +131,14 @@ def looked(
     return AssistantMessage(tool_calls=(call,)), ToolFinished(
         call_id=call_id, name="read_file", text=text, ok=ok
     )
+
+
+async def test_thinking_that_a_local_model_left_in_its_answer_is_no_text() -> None:
+    engine = ScriptedEngine("<think>hm\n\nso</think>\n\nYes.")
+    events, message = await reply(engine, UserMessage(text="hi"), acts=False)
+    thought = [one.text for one in events if isinstance(one, ReasoningPiece)]
+    assert (message.text, message.reasoning) == ("Yes.", "hm\n\nso")
+    assert "".join(thought) == message.reasoning
 
 
 async def test_say_streams_its_text() -> None:

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.providers.test_chat_completions_reader import message
 
+from hermes.core.think_tags import ReplyWords, Thinking
 from hermes.providers.catalogue import ModelFacts
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.provider_table import FAMILIES
-from hermes.providers.think_tags import ReplyWords, Thinking
 
 
 def split(pieces: list[str]) -> tuple[str, str]:
