@@ -38,7 +38,14 @@ def main() -> int:
         if code == 0:
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(work / "site", target)
+            write_search_script(target)
     return code
+
+
+def write_search_script(site: Path) -> None:
+    """Write the search index as a script too: pages that were opened as files can't fetch JSON."""
+    index = (site / "search.json").read_text("utf-8")
+    (site / "search.js").write_text(f"var __index = {index};\n", "utf-8")
 
 
 def write_pages(folder: Path) -> None:

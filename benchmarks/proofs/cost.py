@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.proofs.figures import Figure, share
+from benchmarks.proofs.peers import run_peers
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
@@ -88,6 +89,7 @@ def run_cost() -> list[Figure]:
             value=f"{sent / _BYTES_PER_TOKEN:,.0f}",
             cases=len(costs),
         ),
+        *run_peers(),
     ]
 
 

@@ -92,7 +92,8 @@ PARTS: dict[str, PromisePart] = {
     "cost": PromisePart(
         "Costs",
         "Hermes sends little besides what you say.",
-        "The installed program with a scripted model: so these are the costs of Hermes, without a model's detours.",
+        "The installed program with a scripted model: so these are the costs of Hermes, without a model's detours. "
+        "Other agents that are on PATH (codex, opencode, pi) are asked the same in the same run.",
         ("tests/integration/test_prompt_cache.py",),
     ),
 }

@@ -75,6 +75,7 @@ def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
     )
     assert loaded == [], "everything comes from the site itself"
     assert (site / "search.json").is_file()
+    assert (site / "search.js").read_text().startswith("var __index = {"), "offline"
 
 
 @pytest.mark.parametrize(

@@ -20,17 +20,20 @@ async def test_the_log_is_filtered_and_masked(tmp_path: Path) -> None:
     (hermes.home / ".env").write_text("MY_SERVICE_PASSWORD=Tr0ub4dor&3xyz\n")
     (logs / "hermes.log.1").write_text(entry("the oldest", "ERROR"))
     (logs / "hermes.log").write_text(
-        entry("dull") + entry(f"failed with {SECRET} and Tr0ub4dor&3xyz", "WARNING")
+        entry("dull")
+        + entry(f"failed with {SECRET} and Tr0ub4dor&3xyz", "WARNING")
+        + "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\n-----END PRIVATE KEY-----\n"
     )
     shown = await hermes.run("logs", "--level", "warning")
     assert shown.code == 0, shown.err
-    first, second = shown.out.splitlines()
+    first, second, key = shown.out.splitlines()
+    assert key == "********"
     assert "the oldest" in first
     assert "failed with ********" in second
     assert SECRET not in shown.out
     assert "Tr0ub4dor" not in shown.out
-    last = await hermes.run("logs", "-n", "1")
-    assert last.out.splitlines() == [second]
+    last = await hermes.run("logs", "-n", "2")
+    assert last.out.splitlines() == [second, key]
     none = await hermes.run("logs", "--since", "2099-01-01")
     assert (none.out, none.code) == ("", 0)
     assert "No matching lines" in none.err

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hermes.core.answers import approval_hash, misfit
@@ -13,6 +14,7 @@ from hermes.schema.shown_reasons import shown_document, shown_event, shown_row
 from hermes.surfaces.dashboard.page_language import page_sentences
 from hermes.surfaces.gateway.questions import question_text
 from hermes.surfaces.terminal.approval import question_lines
+from hermes.surfaces.terminal.question_menu import QuestionMenu
 from hermes.surfaces.terminal.style import Style
 from hermes.text.catalogue import Catalogue
 from hermes.text.translation import (
@@ -20,6 +22,7 @@ from hermes.text.translation import (
     current_language,
     in_language,
     shown_approval_reason,
+    shown_approval_scope,
 )
 from hermes.tools.policy.approval import ApprovalPolicy
 from hermes.tools.policy.effects import EFFECTS
@@ -159,3 +162,68 @@ def test_ones_own_texts_never_replace_a_reason(
     reasons = page.script.decode().partition('"reasons": ')[2]
     assert "harmless" not in reasons
     assert (_NETWORK in reasons) == (language == "de")
+
+
+@pytest.mark.parametrize(
+    ("scope", "german"),
+    [
+        ("changes to files in /w", "Änderungen an Dateien in /w"),
+        ("every call of mcp.x.y", "jeden Aufruf von mcp.x.y"),
+        ("`npm ci ...` in /w (x)", "`npm ci ...` in /w (x)"),
+        (
+            "exactly `curl x` in /w (with the network; it uses the network)",
+            f"genau `curl x` in /w (mit Netzwerk; {_NETWORK})",
+        ),
+        (
+            "exactly `echo \"` in it uses the network\"` in /w",
+            "genau `echo \"` in it uses the network\"` in /w",
+        ),
+        ("terminal {\"command\":\"ls\"}", "terminal {\"command\":\"ls\"}"),
+    ],
+    ids=["files", "tool", "unknown reason", "reasons", "command's words", "a call"],
+)  # fmt: skip
+def test_what_an_answer_covers_is_in_german_and_its_command_stays(
+    scope: str, german: str
+) -> None:
+    with in_language(Catalogue("de")):
+        assert shown_approval_scope(scope) == german
+    assert shown_approval_scope(scope) == scope
+
+
+@pytest.mark.parametrize("code", [code for code in LANGUAGES if code != "en"])
+def test_every_language_says_what_the_policy_offers_to_remember(
+    tmp_path: Path, code: str
+) -> None:
+    around = Circumstances(tmp_path / "home", Path("/home/me"), sandboxed=True)
+    decision = ApprovalPolicy("ask", around).check(
+        "npm install left-pad", tmp_path, "network"
+    )
+    with in_language(Catalogue(code)):
+        shown = shown_approval_scope(decision.scope)
+    assert "`npm install ...`" in shown
+    assert "with the network" not in shown
+    assert "it installs" not in shown
+
+
+def test_a_chat_and_a_terminal_show_the_summary_in_german() -> None:
+    command = _asked("", scope="changes to files in /w")
+    command = msgspec.structs.replace(command, summary="Run in /w:\nRun in /x:\n")
+    write = msgspec.structs.replace(
+        command,
+        name="write_file",
+        summary="write_file /w/a\nnew content, 1 line, 3 bytes:\nnew content, 1 line, 3 bytes:",
+    )
+    with in_language(Catalogue("de")):
+        chat = question_text("s", command, buttons=True).text
+        lines = question_lines(_event(write), _PLAIN, 80)
+        menu = QuestionMenu(_event(command), lambda: 0.0)
+        menu.step = "rule"
+        rule = menu.title[1]
+    assert "Ausführen in /w:\nRun in /x:\n" in chat
+    assert "fragen bei: Änderungen an Dateien in /w." in chat
+    assert lines == [
+        "Hermes möchte /w/a schreiben:",
+        "  neuer Inhalt; Zeilen: 1, Bytes: 3",
+        "  new content, 1 line, 3 bytes:",
+    ]
+    assert rule == "Hermes macht das, ohne zu fragen: Änderungen an Dateien in /w"

@@ -110,18 +110,18 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
         """Why a file is only named; empty if it may be attached."""
         real = path.resolve()
         if self.guard.secret((path, real), self.folder):
-            return "it may hold secrets"
+            return t("it may hold secrets")
         if path.is_dir():
             return ""
         if _SECRET.search(path.name) or _SECRET.search(real.name):
-            return "it may hold secrets"
+            return t("it may hold secrets")
         if not path.is_file():
-            return "it is not a regular file"
+            return t("it is not a regular file")
         is_any_length = path.suffix.lower() in _PICTURES | RECORDINGS | _TABLES
         if is_any_length or is_web_page(path.name):
             return ""
         is_long = path.stat().st_size > _MAX_BYTES
-        return "it is long" if is_long and not _is_document(path) else ""
+        return t("it is long") if is_long and not _is_document(path) else ""
 
 
 def attach(text: str, shelf: AttachmentFolder) -> Attached:
@@ -136,16 +136,28 @@ def attach(text: str, shelf: AttachmentFolder) -> Attached:
             why = shelf.reason(path)
             block, picture = ("", ()) if why else _content(name, path, room, shelf)
         except (OSError, UsageError, ToolFailed) as error:
-            left.append(f"Only the path of {name} is sent: {_reason(error)}")
+            left.append(
+                t(
+                    "Only the path of {name} is sent: {why}",
+                    name=name,
+                    why=_reason(error),
+                )
+            )
             continue
         room -= len(block)
         blocks += [block] if block else []
         images += picture
         if not block and not picture:
-            why = why or "it is not text, or there is too much already"
-            left.append(f"Only the path of {name} is sent, not its content: {why}.")
+            why = why or t("it is not text, or there is too much already")
+            left.append(
+                t(
+                    "Only the path of {name} is sent, not its content: {why}.",
+                    name=name,
+                    why=why,
+                )
+            )
     left += [
-        f"There is no file {name} here; your message is sent unchanged."
+        t("There is no file {name} here; your message is sent unchanged.", name=name)
         for name in missing(text, shelf)
     ]
     return Attached(text + "".join(blocks), tuple(images), tuple(left))

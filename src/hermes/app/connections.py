@@ -40,7 +40,7 @@ from hermes.settings.load import environment, load, load_secrets
 from hermes.settings.models import CustomProvider
 from hermes.settings.secrets import is_secret_variable
 from hermes.text.plurals import short_number
-from hermes.text.translation import translator
+from hermes.text.translation import Later, current_sentences, translator
 
 if TYPE_CHECKING:
     from hermes.providers.server_facts import ServerFacts
@@ -272,32 +272,43 @@ def advice_for(connection: Connection) -> Iterator[None]:
     try:
         yield
     except ModelError as error:
-        error.hint = _advice(error.reason, connection) or error.hint
-        error.hint_words = error.hint
-        if connection.is_custom and error.message.startswith(connection.label):
+        if (advice := _advice(error.reason, connection)) is not None:
+            error.hint, error.hint_words = str(advice), advice
+        is_english = current_sentences() is None
+        if (
+            is_english
+            and connection.is_custom
+            and error.message.startswith(connection.label)
+        ):
             error.message = f"The server{error.message.removeprefix(connection.label)}"
             error.words = error.message
         raise
 
 
-def _advice(reason: str, connection: Connection) -> str:
-    """What to do about a connection that could not be made; empty where the error's own hint will do."""
-    name, later = connection.label, "Try again in a minute."
-    address = "Check the address: most end in /v1." if connection.base_url else ""
-    key = f"Check that it is a whole key of {name}, and that it has not expired."
+def _advice(reason: str, connection: Connection) -> Later | None:
+    """What to do about a connection that could not be made; None where the error's own hint will do."""
+    name, later = connection.label, t.later("Try again in a minute.")
+    model = t.later("Choose another model.")
+    address = None
+    if connection.base_url:
+        address = t.later("Check the address: most end in /v1.")
+    key = t.later(
+        "Check that it is a whole key of {name}, and that it has not expired.",
+        name=name,
+    )
     advice = {
-        "auth": key if connection.key else "It needs a key.",
-        "billing": f"Add credit at {name}, or use another service.",
-        "forbidden": "Choose another model, or use another key.",
-        "not_found": address or "Choose another model.",
+        "auth": key if connection.key else t.later("It needs a key."),
+        "billing": t.later("Add credit at {name}, or use another service.", name=name),
+        "forbidden": t.later("Choose another model, or use another key."),
+        "not_found": address or model,
         "malformed": address,
-        "bad_request": "Choose another model.",
+        "bad_request": model,
         "rate_limited": later,
         "overloaded": later,
         "server": later,
         "timeout": later,
     }
-    return advice.get(reason, "")
+    return advice.get(reason)
 
 
 async def list_models(connection: Connection, home: Home) -> tuple[OfferedModel, ...]:
@@ -456,7 +467,12 @@ def save(connection: Connection, home: Home) -> tuple[str, ...]:
     variable = connection.key_variable
     in_environment = environment().get(variable) if variable else None
     if connection.key and in_environment and in_environment != connection.key:
-        notes.append(f"{variable} is set in your shell and overrides the new key.")
+        notes.append(
+            t(
+                "{variable} is set in your shell and overrides the new key.",
+                variable=variable,
+            )
+        )
     return tuple(notes)
 
 
@@ -493,7 +509,7 @@ def set_model(
     if changes:
         unset_value(path, "model.api")
     return tuple(
-        f"{name} is set and overrides config.yaml."
+        t("{name} is set and overrides config.yaml.", name=name)
         for name in _MODEL_VARIABLES
         if name in environment()
     )

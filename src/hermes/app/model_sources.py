@@ -28,6 +28,9 @@ from hermes.providers.embedded import (
 from hermes.providers.server_discovery import LocalServer, find_local_servers
 from hermes.settings import Home
 from hermes.settings.load import environment, load
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _Found = TypeVar("_Found")
 _USUAL_BYTES_PER_SECOND = 12_500_000  # 100 Mbit/s
@@ -97,23 +100,37 @@ def seconds_to_download(size: int) -> float:
 
 def download_time(size: int) -> str:
     """Says how long a download takes on a usual line: `about 2 minutes at 100 Mbit/s`."""
-    minutes = max(1, round(seconds_to_download(size) / _MINUTE_S))
-    return f"about {minutes} minute{'s' * (minutes > 1)} at 100 Mbit/s"
+    return t(
+        "about {count} minute at 100 Mbit/s",
+        "about {count} minutes at 100 Mbit/s",
+        count=max(1, round(seconds_to_download(size) / _MINUTE_S)),
+    )
 
 
 def _file_offer(one: LocalWeights) -> LocalOffer:
-    billions = one.facts.parameters / 1e9
-    tools = "" if one.facts.has_tools else "; it can talk, but not use tools well"
-    detail = f"{billions:.1f} billion parameters, {size_text(one.size)}, from {one.program}; nothing to download{tools}"
+    detail = t(
+        "{billions:.1f} billion parameters, {size}, from {program}; nothing to download",
+        billions=one.facts.parameters / 1e9,
+        size=size_text(one.size),
+        program=one.program,
+    )
+    if not one.facts.has_tools:
+        detail += f"; {t('it can talk, but not use tools well')}"
     return LocalOffer(name=str(one.path), label=one.name, detail=detail, is_here=True)
 
 
 def _entry_offer(entry: KnownModel) -> LocalOffer:
     is_here = find(entry, _folder()) is not None
-    get = "it is on this machine already"
+    get = t("it is on this machine already")
     if not is_here:
-        get = f"{size_text(entry.size)} to download, {download_time(entry.size)}"
-    purpose = f"For {entry.purpose}" if entry.purpose else "Pinned in your settings"
+        get = t(
+            "{size} to download, {time}",
+            size=size_text(entry.size),
+            time=download_time(entry.size),
+        )
+    purpose = t("Pinned in your settings")
+    if entry.purpose:
+        purpose = t("For {purpose}", purpose=entry.shown_purpose)
     return LocalOffer(
         name=entry.id,
         label=entry.description,

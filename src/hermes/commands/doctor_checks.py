@@ -30,7 +30,7 @@ from hermes.settings.value_origins import (
     variable_problems,
     variable_warnings,
 )
-from hermes.text.translation import translator
+from hermes.text.translation import LANGUAGES, current_sentences, translator
 
 t = translator(__name__)
 
@@ -640,6 +640,29 @@ def gateway(site: Site) -> list[Finding]:
     return [Finding("gateway", mark, text, to_do) for mark, text, to_do in found]
 
 
+def language(_site: Site) -> list[Finding]:
+    """The language of this process, what of it is missing, and whether texts of one's own can be used."""
+    sentences = current_sentences()
+    if sentences is None:
+        return []
+    from hermes.text.catalogue import untranslated
+
+    name = LANGUAGES[sentences.language]
+    if problem := sentences.overlay_problem:
+        to_do = t("Correct the file.")
+        return [Finding("language", WARN, f"{name}; {problem}", to_do)]
+    missing = untranslated(sentences.language)
+    if not missing:
+        return [Finding("language", OK, name)]
+    text = t(
+        "{name}; {count:,} sentence is still in English",
+        "{name}; {count:,} sentences are still in English",
+        name=name,
+        count=missing,
+    )
+    return [Finding("language", OK, text)]
+
+
 def profiles(site: Site) -> list[Finding]:
     """Which profile this is, and whether the others can be read."""
     base = site.home.base
@@ -668,6 +691,7 @@ CHECKS: tuple[Callable[[Site], list[Finding]], ...] = (
     sqlite_version,
     home_folder,
     profiles,
+    language,
     filesystem,
     free_space,
     config_file,

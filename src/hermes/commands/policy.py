@@ -15,6 +15,7 @@ from hermes.errors import NotFound, UsageError
 from hermes.settings.load import typed_path
 from hermes.text.translation import (
     shown_approval_reason,
+    shown_approval_scope,
     to_translate,
     translator,
 )
@@ -263,6 +264,11 @@ async def choose_approvals(
     return message(*filter(None, (about, note, how)))
 
 
+def shown_permission(text: str) -> str:
+    """Returns what runs without asking, for a person. An answer for only one call is that call."""
+    return shown(shown_approval_scope(text))
+
+
 class Permissions(msgspec.Struct, frozen=True, kw_only=True):
     """What runs without asking because the user said so."""
 
@@ -284,7 +290,7 @@ class Permissions(msgspec.Struct, frozen=True, kw_only=True):
             if entries:
                 yield line(title, "bold")
             for number, text in enumerate(entries, start):
-                yield line(f"{number:>4}  {shown(text)}", fit="wrap")
+                yield line(f"{number:>4}  {shown_permission(text)}", fit="wrap")
         if self.rules:
             yield line(t("Your rules in policy.yaml:"), "bold")
         for text in self.rules:
@@ -364,8 +370,8 @@ def _rule_lines(book: RuleBook) -> Iterator[str]:
     ]
     yield from lines or [t("rules      none: the built-in policy decides")]
     if not book.remembered:
-        yield "remembered nothing"
+        yield t("remembered nothing")
         return
-    yield "\nremembered answers:"
+    yield f"\n{t('remembered answers:')}"
     for number, shape in enumerate(book.remembered, 1):
-        yield f"{number:>4}  {shown(shape)}"
+        yield f"{number:>4}  {shown_permission(shape)}"

@@ -5,6 +5,9 @@ import re
 import msgspec
 
 from hermes.providers.provider_table import FAMILIES
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 _MAX_KEY_CHARACTERS = 4096
 _MIN_KEY_CHARACTERS = 16
@@ -67,15 +70,17 @@ def _unquoted(text: str) -> str:
 def _problem(text: str) -> str:
     """Why a text can't be a key; empty if it can."""
     if not text:
-        return "Nothing was pasted."
+        return t("Nothing was pasted.")
     if "://" in text:
-        return "That is an address, not a key."
+        return t("That is an address, not a key.")
     if not text.isascii() or not text.isprintable() or " " in text:
-        return "That is not a key: it has spaces or other characters that no key has."
+        return t(
+            "That is not a key: it has spaces or other characters that no key has."
+        )
     if len(text) < _MIN_KEY_CHARACTERS:
-        return "That is too short for a key. Was all of it copied?"
+        return t("That is too short for a key. Was all of it copied?")
     if len(text) > _MAX_KEY_CHARACTERS:
-        return "That is too long for a key."
+        return t("That is too long for a key.")
     return ""
 
 

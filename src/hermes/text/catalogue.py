@@ -6,6 +6,7 @@ was chosen, or where somebody has texts of their own.
 
 import gettext
 import importlib.resources
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,7 @@ APPROVAL_CONTEXTS = frozenset(
         "surfaces.terminal.approval",
         "surfaces.terminal.call_words",
         "surfaces.terminal.question_menu",
+        "surfaces.terminal.summary_words",
         "surfaces.tui.menu_rows",
         "surfaces.tui.mode_switch",
         "surfaces.gateway.questions",
@@ -30,6 +32,8 @@ APPROVAL_CONTEXTS = frozenset(
 """The modules that ask for approval. A file with texts may come from somebody else, and "Deny" must not mean yes."""
 _POLICY = "tools.policy."
 """The modules that say why they ask."""
+SCOPE_CONTEXT = "tools.policy.scope_words"
+"""The module that says what a lasting answer covers."""
 REASON_CONTEXTS = (
     _POLICY,
     "tools.sensitive",
@@ -38,26 +42,37 @@ REASON_CONTEXTS = (
     "codex.approvals",
 )
 """Where the reasons come from that a request for approval shows."""
+_UNTRANSLATED = re.compile(r'^msgstr(?:\[0\])? ""\n(?!")', re.MULTILINE)
+"""An entry of a `.po` file without a translation. A longer one follows on lines of its own."""
 _FORMAT = re.compile(r"\{(\w+)[!:][^{}]*\}")
 """A value with a format. What stands in the log has it already."""
 
 
-class _English(gettext.NullTranslations):
-    """What is missing in a catalogue: counted, and shown in English."""
+log = logging.getLogger(__name__)
 
-    def __init__(self) -> None:
+
+class _English(gettext.NullTranslations):
+    """What is missing in a catalogue: counted, logged once, and shown in English."""
+
+    def __init__(self, language: str) -> None:
         super().__init__()
+        self._language = language
         self.missing: Counter[tuple[str, str]] = Counter()
 
     # pyrefly: ignore[missing-override-decorator]
     def pgettext(self, context: str, message: str) -> str:
-        self.missing[context, message] += 1
+        self._count(context, message)
         return message
 
     # pyrefly: ignore[missing-override-decorator]
     def npgettext(self, context: str, msgid1: str, msgid2: str, n: int) -> str:
-        self.missing[context, msgid1] += 1
+        self._count(context, msgid1)
         return msgid1 if n == 1 else msgid2
+
+    def _count(self, context: str, message: str) -> None:
+        self.missing[context, message] += 1
+        if self._language != "en" and self.missing[context, message] == 1:
+            log.warning("no %s text, English is shown: %s: %s", self._language, context, message)  # fmt: skip
 
 
 class Catalogue:
@@ -66,7 +81,7 @@ class Catalogue:
     def __init__(self, language: str, overlay: Path | None = None) -> None:
         """`overlay` is a `.po` file with a person's own texts; there need not be one."""
         self.language = language
-        self._english = _English()
+        self._english = _English(language)
         self._translations: gettext.NullTranslations = self._english
         self.overlay_problem = ""
         """Why the person's own texts can't be used."""
@@ -106,6 +121,21 @@ class Catalogue:
         # What codex wants, and the policy's concern behind it.
         wish, bracket, concern = text[:-1].rpartition(" (")
         return f"{shown(wish)} ({shown(concern)})" if bracket else text
+
+    def approval_scope(self, text: str) -> str:
+        what = text
+        reasons: list[str] = []
+        if text.endswith(")"):
+            head, _, tail = text[:-1].rpartition(" (")
+            reasons = [self._approvals.whole(one) or "" for one in tail.split("; ")]
+            what = head if all(reasons) else text
+        shown = self._scopes.whole(what) or what
+        return shown if what == text else f"{shown} ({'; '.join(reasons)})"
+
+    @cached_property
+    def _scopes(self) -> LoggedSentences:
+        keys = (key for key in self._reason_keys() if key.context == SCOPE_CONTEXT)
+        return LoggedSentences(keys, self._hermes_own)
 
     @cached_property
     def _approvals(self) -> LoggedSentences:
@@ -182,6 +212,14 @@ class Catalogue:
 
 def _compiled(language: str) -> Traversable:
     return importlib.resources.files("hermes.locales") / f"{language}.mo"
+
+
+def untranslated(language: str) -> int:
+    """How many sentences of a language's catalogue are still shown in English."""
+    if language == "en":
+        return 0
+    path = importlib.resources.files("hermes.locales") / f"{language}.po"
+    return len(_UNTRANSLATED.findall(path.read_text("utf-8")))
 
 
 @lru_cache(maxsize=32)

@@ -7,7 +7,7 @@ values, so that both can be translated for a reader. Other words, such as a mode
 
 import re
 import string
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -42,6 +42,11 @@ class _Template(NamedTuple):
     @property
     def characters(self) -> int:
         return sum(map(len, self.literals))
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The sentence with anything in its places: the first of them takes as much as it can."""
+        return re.compile("(.+)".join(map(re.escape, self.literals)), re.DOTALL)
 
     def values(self, text: str) -> dict[str, str] | None:
         """What stands in the places of the sentence; None if `text` is another sentence."""
@@ -94,6 +99,19 @@ class LoggedSentences:
             return text
         return "\n".join(map(self._line, text.split("\n")))
 
+    def whole(self, text: str) -> str | None:
+        """Returns a text that is one sentence for the reader, its values as they are; None if it is none."""
+        found = [
+            one for one in self._templates_for(text) if one.pattern.fullmatch(text)
+        ]
+        if not found:
+            return None
+        best = max(found, key=lambda one: one.characters)
+        values = best.pattern.fullmatch(text)
+        assert values is not None  # noqa: S101 - it was found by this
+        named = dict(zip(best.names, values.groups(), strict=True))
+        return self._fill(best.key, named, _number(named.get("count", "")))
+
     def _shown_line(self, line: str) -> str:
         return self._read(line, 0).text
 
@@ -124,11 +142,15 @@ class LoggedSentences:
         bare = self._sentence(text[:-1], depth)
         return bare._replace(text=f"{bare.text}.")
 
+    def _templates_for(self, text: str) -> Iterator[_Template]:
+        """The sentences that begin as the text does."""
+        for start in {text[:size] for size in range(_INDEXED_CHARACTERS + 1)}:
+            yield from self._templates.get(start, ())
+
     def _sentence(self, text: str, depth: int) -> _Reading:
         """The text as one sentence: the one that shares the most characters with it."""
         best = _Reading(0, text)
-        starts = {text[:size] for size in range(_INDEXED_CHARACTERS + 1)}
-        for template in (one for start in starts for one in self._templates.get(start, ())):  # fmt: skip
+        for template in self._templates_for(text):
             values = template.values(text)
             if values is None or template.characters <= best.characters:
                 continue

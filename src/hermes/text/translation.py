@@ -56,6 +56,10 @@ class Sentences(Protocol):
         """Why a person is asked. It is Hermes' own translation: a person's own texts don't count here."""
         ...
 
+    def approval_scope(self, text: str) -> str:
+        """What a lasting answer covers. Also Hermes' own translation; commands and names in it stay as they are."""
+        ...
+
 
 class _ProcessLanguage:
     """The language of the user of this process. It is chosen when the first sentence is needed."""
@@ -188,6 +192,12 @@ def shown_approval_reason(text: str) -> str:
     """Returns why a person is asked, in the reader's language. Only for showing: the hash of a request has the English text."""
     sentences = current_sentences()
     return text if sentences is None or not text else sentences.approval_reason(text)
+
+
+def shown_approval_scope(text: str) -> str:
+    """Returns what a lasting answer covers, in the reader's language. Only for showing, as `shown_approval_reason`."""
+    sentences = current_sentences()
+    return text if sentences is None or not text else sentences.approval_scope(text)
 
 
 def to_translate(text: str) -> str:

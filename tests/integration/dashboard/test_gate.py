@@ -13,6 +13,7 @@ import pytest
 from tests.integration.dashboard.harness import Harness, opened
 from websockets.exceptions import InvalidStatus
 
+from hermes.schema.events import SessionCreated, TurnEnded
 from hermes.settings import Secrets
 from hermes.surfaces.dashboard.credentials import SCOPES, Keyring, Scope
 from hermes.surfaces.dashboard.page_language import InBrowserLanguage
@@ -683,3 +684,19 @@ async def test_no_route_fails_on_what_nobody_can_read(harness: Harness) -> None:
                     assert answer.status_code != 500, (method, where, body[:20])
                 tried += 1
     assert tried > 50
+
+
+async def test_reasons_in_earlier_rows_are_in_the_browsers_language(
+    harness: Harness,
+) -> None:
+    app = harness.app
+    session = app.begin(SessionCreated(surface="dashboard")).session
+    app.record(session, TurnEnded(reason="interrupted", detail="You stopped the turn."))
+    path, german = f"/api/sessions/{session}/events", {"Accept-Language": "de"}
+
+    async def detail(headers: dict[str, str]) -> str:
+        answer = await harness.client.get(path, headers=german | headers)
+        return answer.json()["events"][-1]["detail"]
+
+    assert await detail(await _cookie(harness)) == "Du hast die Runde gestoppt."
+    assert await detail(harness.bearer("admin")) == "You stopped the turn."

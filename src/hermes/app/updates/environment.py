@@ -12,7 +12,7 @@ from hermes.children.helper_programs import find_program
 from hermes.children.own_python import python_command
 from hermes.errors import HermesError
 from hermes.installation import DISTRIBUTION
-from hermes.text.translation import translator
+from hermes.text.translation import Later, translator
 
 t = translator(__name__)
 
@@ -39,12 +39,14 @@ class EnvironmentBuilder:
             self._run(
                 python_command("-m", "venv", "--without-pip", str(folder)),
                 _VENV_TIMEOUT_S,
-                "The environment can't be made",
+                t.later("The environment can't be made"),
             )
             _copy_pip(folder)
             for arguments in _installations(new):
                 command = self._installer(folder) + arguments
-                self._run(command, _INSTALL_TIMEOUT_S, "The installation failed")
+                self._run(
+                    command, _INSTALL_TIMEOUT_S, t.later("The installation failed")
+                )
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -62,7 +64,7 @@ class EnvironmentBuilder:
             )
         return (uv, "pip", "install", "--quiet", "--python", python)
 
-    def _run(self, command: tuple[str, ...], timeout_s: float, what: str) -> None:
+    def _run(self, command: tuple[str, ...], timeout_s: float, what: Later) -> None:
         try:
             done = subprocess.run(
                 command,
@@ -81,10 +83,14 @@ class EnvironmentBuilder:
                 )
             ) from error
         except OSError as error:
-            raise HermesError(f"{what}: {error}.") from error
+            raise HermesError(
+                t.later("{what}: {why}", what=what, why=f"{error}.")
+            ) from error
         if done.returncode:
             said = (done.stderr or done.stdout).decode(errors="replace").strip()
-            raise HermesError(f"{what}: {said[-_MAX_SHOWN_CHARS:]}")
+            raise HermesError(
+                t.later("{what}: {why}", what=what, why=said[-_MAX_SHOWN_CHARS:])
+            )
 
 
 def _installations(new: NewVersion) -> Iterator[tuple[str, ...]]:

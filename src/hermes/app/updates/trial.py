@@ -19,7 +19,7 @@ from hermes.children.own_python import module_command
 from hermes.errors import HermesError
 from hermes.settings.profiles import DEFAULT_PROFILE, PROFILE_VARIABLE
 from hermes.store.state_file import schema_version
-from hermes.text.translation import translator
+from hermes.text.translation import Later, translator
 
 t = translator(__name__)
 
@@ -75,11 +75,11 @@ class VersionTrial:
                 unpack(backup, home, _EXPECTED)
             for one in _PRIVATE:
                 _remove(home / one)
-            tell("Checking the new version with doctor on a copy of your home ...")
+            tell(t("Checking the new version with doctor on a copy of your home ..."))
             self._check_doctor(home)
             for one in _OURS:
                 _remove(home / one)
-            tell("Reading all sessions and running a turn with it ...")
+            tell(t("Reading all sessions and running a turn with it ..."))
             self._check_sessions(home)
             self._check_turn(home)
             return schema_version(home / "state.db")
@@ -87,7 +87,7 @@ class VersionTrial:
     def _check_version(self, version: str) -> None:
         done = self._call(self._program, None, "--version")
         if done.out.strip() != f"hermes {version}":
-            raise _failed("It does not start", done)
+            raise _failed(t.later("It does not start"), done)
 
     def _check_doctor(self, home: Path) -> None:
         """Raises HermesError if a check of the doctor fails that did not fail before."""
@@ -104,13 +104,13 @@ class VersionTrial:
         try:
             document = msgspec.json.decode(done.out, type=_DoctorDocument)
         except msgspec.MsgspecError as error:
-            raise _failed("Its doctor does not answer", done) from error
+            raise _failed(t.later("Its doctor does not answer"), done) from error
         return [one for one in document.findings if one.status == "fail"]
 
     def _check_sessions(self, home: Path) -> None:
         done = self._call(self._program, home, "sessions", "check")
         if done.code:
-            raise _failed("It can't read your sessions", done)
+            raise _failed(t.later("It can't read your sessions"), done)
 
     def _check_turn(self, home: Path) -> None:
         with _scripted_model() as url:
@@ -120,7 +120,7 @@ class VersionTrial:
                 more=more,
             )  # fmt: skip
         if done.code or _ANSWER not in done.out:
-            raise _failed("A turn with it fails", done)
+            raise _failed(t.later("A turn with it fails"), done)
 
     def _call(
         self,
@@ -187,7 +187,7 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _failed(what: str, done: FinishedProgram) -> HermesError:
+def _failed(what: Later, done: FinishedProgram) -> HermesError:
     said = (done.err.strip() or done.out.strip())[-_MAX_SHOWN_CHARS:]
     return HermesError(
         t.later(

@@ -65,13 +65,21 @@ class Updater:
         with copies.lock():
             try:
                 self._require_space()
-                self._tell("Backing up ...")
+                self._tell(t("Backing up ..."))
                 backups = self._back_up(copies.backup_folder(stamp))
                 folder = copies.new_folder(new.version)
-                self._tell(f"Installing {new.version} in {folder} ...")
+                self._tell(
+                    t(
+                        "Installing {version} in {folder} ...",
+                        version=new.version,
+                        folder=folder,
+                    )
+                )
                 program = self._build(new, folder)
             except OSError as error:
-                why = f"The update can't be prepared: {os_reason(error)}."
+                why = t.later(
+                    "The update can't be prepared: {why}.", why=os_reason(error)
+                )
                 raise HermesError(why, hint=t.later("Nothing was changed.")) from error
             try:
                 self._try_out(new, program, backups)
@@ -163,14 +171,26 @@ class Updater:
             ) from error
         has = schema_version(self._home.state)
         if has and writes > has:
-            self._tell(f"The session log will be migrated from version {has} to {writes}.")  # fmt: skip
+            self._tell(
+                t(
+                    "The session log will be migrated from version {has} to {writes}.",
+                    has=has,
+                    writes=writes,
+                )
+            )
 
     def _switch(self, link: Path, record: UpdateRecord) -> None:
         """Switches, and switches back if the first start fails."""
         copies, before = self._copies, copies_record(self._copies)
         copies.write_record(record)
         copies.switch(link, Path(record.program))
-        self._tell(f"Switched {link} to {record.version}. Starting it for the first time ...")  # fmt: skip
+        self._tell(
+            t(
+                "Switched {link} to {version}. Starting it for the first time ...",
+                link=link,
+                version=record.version,
+            )
+        )
         try:
             self._restart_gateways(link)
             self._first_start(link)
@@ -223,7 +243,14 @@ class Updater:
             environment = self._environment_of(home)
             done = call_program(link, environment, "gateway", "restart")
             if done.code:
-                self._tell(f"The gateway of {home.root} was not restarted: {done.err.strip()[-_MAX_SHOWN_CHARS:]}")  # fmt: skip
+                why = done.err.strip()[-_MAX_SHOWN_CHARS:]
+                self._tell(
+                    t(
+                        "The gateway of {home} was not restarted: {why}",
+                        home=home.root,
+                        why=why,
+                    )
+                )
             elif "not running" not in done.out:
                 self._tell(done.out.strip())
         self._wait_for_gateways()

@@ -11,6 +11,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from hermes.settings.models import LocalModelSettings
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
 
 AdapterKind: TypeAlias = Literal["native", "lines", "chat"]
 """How a model uses tools: by native calls, in lines of text that a grammar allows, or not at all."""
@@ -62,6 +65,11 @@ class KnownModel(WeightFile, frozen=True, kw_only=True):
     context_tokens: int = 4096
 
     @property
+    def shown_purpose(self) -> str:
+        """What the model is good for, for a person."""
+        return t.marked(self.purpose)
+
+    @property
     def acts(self) -> bool:
         """Whether the model can use tools."""
         return self.adapters != ("chat",)
@@ -111,7 +119,7 @@ CATALOGUE: dict[str, KnownModel] = {
             id="qwen3-4b",
             name="qwen3-4b (local)",
             description="Qwen3 4B Instruct",
-            purpose="questions, writing and file tasks",
+            purpose=to_translate("questions, writing and file tasks"),
             licence="Apache-2.0",
             size=2_497_281_120,
             sha256="3605803b982cb64aead44f6c1b2ae36e3acdb41d8e46c8a94c6533bc4c67e597",
@@ -125,7 +133,7 @@ CATALOGUE: dict[str, KnownModel] = {
             id="qwen2.5-1.5b",
             name="qwen2.5-1.5b (local)",
             description="Qwen2.5 1.5B Instruct",
-            purpose="short questions and simple file tasks",
+            purpose=to_translate("short questions and simple file tasks"),
             licence="Apache-2.0",
             size=1_117_320_736,
             sha256="6a1a2eb6d15622bf3c96857206351ba97e1af16c30d7a74ee38970e434e9407e",
@@ -137,7 +145,7 @@ CATALOGUE: dict[str, KnownModel] = {
             id="base",
             name="qwen2.5-coder-1.5b (local)",
             description="Qwen2.5 Coder 1.5B Instruct",
-            purpose="simple file and coding tasks",
+            purpose=to_translate("simple file and coding tasks"),
             licence="Apache-2.0",
             size=1_117_320_768,
             sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
@@ -152,7 +160,7 @@ CATALOGUE: dict[str, KnownModel] = {
             id="small",
             name="qwen2.5-coder-0.5b (local)",
             description="Qwen2.5 Coder 0.5B Instruct",
-            purpose="the simplest file tasks, with little memory or disk",
+            purpose=to_translate("the simplest file tasks, with little memory or disk"),
             licence="Apache-2.0",
             size=491_400_064,
             sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
@@ -165,7 +173,7 @@ CATALOGUE: dict[str, KnownModel] = {
             id="nano",
             name="smollm2-135m (local)",
             description="SmolLM2 135M Instruct",
-            purpose="chat only, for tests",
+            purpose=to_translate("chat only, for tests"),
             licence="Apache-2.0",
             size=98_362_432,
             sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",

@@ -38,14 +38,23 @@ def print_addable_models() -> None:
 
 def _print_file(one: LocalWeights) -> None:
     billions = one.facts.parameters / 1e9
-    print(f"  {one.name:{_NAME_COLUMNS}}{billions:.1f}B parameters, {size_text(one.size)}, from {one.program}")  # fmt: skip
+    about = t(
+        "{billions:.1f}B parameters, {size}, from {program}",
+        billions=billions,
+        size=size_text(one.size),
+        program=one.program,
+    )
+    print(f"  {one.name:{_NAME_COLUMNS}}{about}")
     print(f"  {'':{_NAME_COLUMNS}}hermes model add {_quoted(one.path)}")
 
 
 def _print_entry(entry: KnownModel, *, is_best: bool) -> None:
     is_here = find(entry, models_folder()) is not None
-    state = "downloaded" if is_here else f"{size_text(entry.size)} to download"
-    about = f"{entry.description}, for {entry.purpose}" if entry.purpose else entry.description  # fmt: skip
+    size = size_text(entry.size)
+    state = t("downloaded") if is_here else t("{size} to download", size=size)
+    about = entry.description
+    if entry.purpose:
+        about = t("{model}, for {purpose}", model=about, purpose=entry.shown_purpose)
     mark = "*" if is_best and entry.id in CATALOGUE else " "
     print(f"{mark} {entry.id:{_NAME_COLUMNS}}{about}; {state}")
 

@@ -135,10 +135,12 @@ def show_logs(
     file = context.home.logs / "hermes.log"
     reader = LogReader(file)
     try:
-        old = list(wanted.shown([*_lines_of(file.with_name("hermes.log.1")), *reader.lines()]))  # fmt: skip
+        entries = wanted.shown([*_lines_of(file.with_name("hermes.log.1")), *reader.lines()])  # fmt: skip
+        text = redact("\n".join(entries))  # a key may have several lines
+        old = text.split("\n") if text else []
         shown = old if since else old[len(old) - min(lines, len(old)) :]
         for line in shown:
-            _print(line, redact)
+            print(printable(line), flush=True)
         if follow:
             if not shown:
                 remark(t("Following {file}. Ctrl-C stops.", file=file))
@@ -181,8 +183,4 @@ def _follow(reader: LogReader, wanted: LogFilter, redact: Callable[[str], str]) 
             time.sleep(_POLL_INTERVAL_S)
 
     for line in wanted.shown(new_lines()):
-        _print(line, redact)
-
-
-def _print(line: str, redact: Callable[[str], str]) -> None:
-    print(printable(redact(line)), flush=True)
+        print(printable(redact(line)), flush=True)

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hermes.app import App
 from hermes.settings.language import accepted_tags, sentences_for
-from hermes.text.catalogue import REASON_CONTEXTS, Catalogue
+from hermes.text.catalogue import REASON_CONTEXTS, SCOPE_CONTEXT, Catalogue
 from hermes.text.po_file import PoKey, parse_po
 from hermes.text.translation import RIGHT_TO_LEFT, Sentences, in_language
 
@@ -31,6 +31,7 @@ _TWO_FORMS = ("one", "other")
 _STATIC = Path(__file__).parent / "static"
 _APPROVALS = (
     "app/parts/dialog.js",
+    "app/parts/summary_words.js",
     "views/chat/approval_keys.js",
     "views/chat/approvals.js",
     "views/chat/requests.js",
@@ -109,6 +110,11 @@ def page_sentences(sentences: Sentences | None) -> PageSentences | None:
             key.text: forms[0]
             for key, forms in bundled.items()
             if key.context.startswith(REASON_CONTEXTS) and not key.plural
+        },
+        "scopes": {
+            key.text: forms[0]
+            for key, forms in bundled.items()
+            if key.context == SCOPE_CONTEXT
         },
     }
     text = f"globalThis.hermesSentences = {json.dumps(content, ensure_ascii=False)};\n"

@@ -18,9 +18,11 @@ from hermes.schema.events import (
 from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.adapter import Button, Chat, Outbound
 from hermes.surfaces.terminal.question_menu import OFFER_RULE_AFTER, is_rules_check
+from hermes.surfaces.terminal.summary_words import shown_summary
 from hermes.surfaces.terminal.text import cut, one_line
 from hermes.text.translation import (
     shown_approval_reason,
+    shown_approval_scope,
     to_translate,
     translator,
 )
@@ -97,7 +99,7 @@ def number_of(session: str, asked: ApprovalRequested) -> str:
 def choice(waiting: Sequence[tuple[str, ApprovalRequested]], *, mark: str = "/") -> str:
     """Lists requests that wait, and how to name one. Commands begin with `mark`."""
     rows = [
-        f"{mark}approve {number_of(session, asked)} — `{asked.name}`: {cut(one_line(mask(asked.summary)), _MAX_LINE_COLUMNS)}"
+        f"{mark}approve {number_of(session, asked)} — `{asked.name}`: {_in_short(asked)}"
         for session, asked in waiting
     ]
     return "\n".join(
@@ -112,6 +114,12 @@ def choice(waiting: Sequence[tuple[str, ApprovalRequested]], *, mark: str = "/")
             *rows,
         ]
     )
+
+
+def _in_short(asked: ApprovalRequested) -> str:
+    """What a request is about, on one line."""
+    summary = mask(shown_summary(asked.name, asked.summary))
+    return cut(one_line(summary), _MAX_LINE_COLUMNS)
 
 
 def question_text(
@@ -184,7 +192,7 @@ def rule_of(asked: ApprovalRequested, verdict: Verdict) -> str:
 
 def _described(session: str, asked: ApprovalRequested) -> str:
     """What would happen, and why Hermes asks."""
-    what = mask(asked.summary)
+    what = mask(shown_summary(asked.name, asked.summary))
     if (left := len(what) - _MAX_REQUEST_SUMMARY_CHARACTERS) > 0:
         note = t(
             "… {left:,} characters omitted; a terminal or the dashboard shows them …",
@@ -223,11 +231,12 @@ def _lasting(asked: ApprovalRequested) -> Sequence[str]:
             )
             + often,
         )
-    rule = t("Hermes does this without asking: {scope}", scope=asked.scope)
+    scope = shown_approval_scope(asked.scope)
+    rule = t("Hermes does this without asking: {scope}", scope=scope)
     return (
         t(
             "For this session, Hermes would no longer ask about {scope}.",
-            scope=asked.scope,
+            scope=scope,
         ),
         t(
             "“Always” makes a rule for every session: {rule}. /permissions takes it back.",

@@ -25,6 +25,12 @@ from hermes.surfaces.terminal.styled_text import (
     Row,
     painted,
 )
+from hermes.surfaces.terminal.summary_words import (
+    COMMAND_TOOLS,
+    REPLACED,
+    RUN_IN,
+    shown_change,
+)
 from hermes.surfaces.terminal.text import clean, one_line, wrap
 from hermes.surfaces.terminal.tool_line import marks_for, patched_files
 from hermes.text.translation import (
@@ -57,19 +63,14 @@ _REACHES = {
 _USES_NETWORK = (
     "it uses the network"  # not translated: a reason of the policy, as the log has it
 )
-_VERBS = {
-    "read_file": "read",
-    "vision_analyze": "look at",
-    "image_generate": "make a picture",
-    "write_file": "write",
-    "edit_file": "edit",
+_TITLES = {
+    "read_file": to_translate("Hermes wants to read {what}"),
+    "vision_analyze": to_translate("Hermes wants to look at {what}"),
+    "image_generate": to_translate("Hermes wants to make a picture {what}"),
+    "write_file": to_translate("Hermes wants to write {what}"),
+    "edit_file": to_translate("Hermes wants to edit {what}"),
 }
-_RUN_IN = "Run in "  # not translated: a summary begins with it
-_REPLACED = (
-    "replaced, "  # not translated: the policy writes it above the diff of a file
-)
 _DIFF_LOOKS = {"+": GREEN, "-": RED, "@": CYAN}
-_COMMAND_TOOLS = frozenset(("terminal", "exec_command"))
 _MAX_SUMMARY_LINES = 40
 _MIN_SUMMARY_LINES = 6
 _ROWS_AROUND_SUMMARY = (
@@ -288,19 +289,23 @@ def _title_and_summary(request: Mapping[str, Any]) -> tuple[str, str]:
     name, text = clean(request["name"]), _summary(request)
     first, _, rest = text.partition("\n")
     if is_rules_check(request):
-        what = f"{first[:1].lower()}{first[1:]}"
-        return t("This project's rules want to {what}", what=what), rest
-    if name in _COMMAND_TOOLS and first.startswith(_RUN_IN):
+        return t(
+            "This project's rules want to run in the sandbox after each turn that changes files:"
+        ), rest
+    if name in COMMAND_TOOLS and first.startswith(RUN_IN):
         return t(
             "Hermes wants to run a command in {folder}",
-            folder=first.removeprefix(_RUN_IN),
+            folder=first.removeprefix(RUN_IN),
         ), rest
     if first == name:
         return _use_title(name, request), rest
     if first.startswith((f"{name} ", f"{name}: ")):
-        verb = _VERBS.get(name, f"use {name}:")
         what = first[len(name) :].removeprefix(":").strip()
-        title = t("Hermes wants to {verb} {what}", verb=verb, what=what)
+        title = (
+            t.marked(_TITLES[name], what=what)
+            if name in _TITLES
+            else t("Hermes wants to use {name}: {what}", name=name, what=what)
+        )
         return f"{title}{':' if rest else ''}", rest
     return _use_title(name, request), text
 
@@ -309,22 +314,24 @@ def _use_title(name: str, request: Mapping[str, Any]) -> str:
     """Returns the heading for a tool whose summary does not say what it does: the files of a patch, or its name."""
     files = _files(request)
     if name == "apply_patch" and files:
-        title = t("Hermes wants to {verb} {what}", verb="edit", what=files)
+        title = t.marked(_TITLES["edit_file"], what=files)
         return f"{title}:"
-    on = f" on {files}" if files else ""
-    return t("Hermes wants to use {name}{files}:", name=name, files=on)
+    if files:
+        return t("Hermes wants to use {name} on {files}:", name=name, files=files)
+    return t("Hermes wants to use {name}:", name=name)
 
 
 def _summary_rows(text: str, request: Mapping[str, Any], columns: int) -> list[Row]:
     if not text:
         return []
     if not _has_diff(text, request):
-        return _text_rows(text, columns)
+        return _text_rows(shown_change(request["name"], text), columns)
     from hermes.surfaces.terminal.diff_view import FileDiff, parts_of, whole_diff_rows
 
     marks = marks_for(sys.stdout.encoding)
     rows: list[Row] = []
-    for part in parts_of(text, str(_arguments(request).get("path", ""))):
+    words = shown_change(request["name"], text)
+    for part in parts_of(words, str(_arguments(request).get("path", ""))):
         if isinstance(part, FileDiff):
             rows += whole_diff_rows(part, columns, marks)
         else:
@@ -340,7 +347,7 @@ def _has_diff(text: str, request: Mapping[str, Any]) -> bool:
         case "edit_file" | "apply_patch":
             return True
         case "write_file":
-            return text.startswith(_REPLACED)
+            return text.startswith(REPLACED)
         case _:
             return False
 
@@ -454,7 +461,14 @@ def _files(request: Mapping[str, Any]) -> str:
         return ""
     shown = ", ".join(map(one_line, names[:_MAX_PATCH_FILES_NAMED]))
     hidden = len(names) - _MAX_PATCH_FILES_NAMED
-    return f"{shown} and {hidden} more" if hidden > 0 else shown
+    if hidden <= 0:
+        return shown
+    return t(
+        "{files} and {count} more file",
+        "{files} and {count} more files",
+        files=shown,
+        count=hidden,
+    )
 
 
 def _longest(request: Mapping[str, Any]) -> str:

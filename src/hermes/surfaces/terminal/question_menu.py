@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.surfaces.terminal.call_words import call_words
-from hermes.text.translation import translator
+from hermes.text.translation import shown_approval_scope, translator
 
 t = translator(__name__)
 
@@ -173,7 +173,7 @@ class QuestionMenu:
         rule = self.rule
         if rule.startswith(_EDITS):
             return t("Yes, and don't ask again for edits in this folder until I quit")
-        what = t("exactly this") if self._is_exact else rule
+        what = t("exactly this") if self._is_exact else shown_approval_scope(rule)
         return t("Yes, and don't ask again for {what} until I quit", what=what)
 
     @property
@@ -193,7 +193,7 @@ class QuestionMenu:
                 t("New rule, for every session from now on:"),
                 t(
                     "Hermes does this without asking: {rule}",
-                    rule=self.rule or self._exactly(),
+                    rule=shown_approval_scope(self.rule) or self._exactly(),
                 ),
                 t(
                     "It still asks about anything riskier. /permissions takes the rule back."

@@ -96,6 +96,12 @@ def pad(text: str, columns: int) -> str:
     return text + " " * (columns - width(text))
 
 
+_NEVER_FIRST = frozenset(
+    "、。，．：；！？）」』】》〉］｝〕ー～…・っッゃゅょャュョ々,.:;!?)]}%"
+)
+_NEVER_LAST = frozenset("（「『【《〈［｛〔([{")
+
+
 def wrap(text: str, columns: int) -> Iterator[str]:
     """Wraps text into lines of at most `columns` cells. Indentation and line breaks stay."""
     for line in text.split("\n"):
@@ -148,12 +154,18 @@ def _wrap_line(line: str, columns: int) -> Iterator[str]:
 
 
 def _break(line: str, start: int, end: int) -> int:
-    """Returns where to break the line, at or before `end`: at a space, between wide characters, or
-    anywhere.
+    """Returns where to break the line, at or before `end`: at a space, beside a wide character, or anywhere.
+
+    No line begins with a closing mark of Chinese or Japanese, or ends with an opening one.
     """
-    if cells(line[end]) == 2:
-        return end
-    space = line.rfind(" ", start + 1, end + 1)
-    if space < 0 or line[start:space].isspace():
-        return end
-    return space
+    first = start
+    while first < end and line[first] == " ":
+        first += 1
+    for at in range(end, first, -1):
+        before, after = line[at - 1], line[at]
+        if after == " ":
+            return at
+        is_wide = cells(before) == 2 or cells(after) == 2
+        if is_wide and after not in _NEVER_FIRST and before not in _NEVER_LAST:
+            return at
+    return end

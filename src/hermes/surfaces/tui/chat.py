@@ -24,6 +24,9 @@ from hermes.surfaces.terminal.style import stdout_style, terminal_width
 from hermes.surfaces.terminal.tool_line import marks_for
 from hermes.surfaces.tui.banner import banner
 from hermes.surfaces.tui.early_keys import early_keys
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 def chat(question: RunOptions) -> int:
@@ -39,7 +42,8 @@ def chat(question: RunOptions) -> int:
         session = begin(app, target, "cli")
         begin_as(app, session, question.agent)
         style, columns = stdout_style(), max(20, terminal_width())
-        facts = f"{tilde(target.cwd)} · approvals: {question.approvals}"
+        mode = t("approvals: {mode}", mode=question.approvals)
+        facts = f"{tilde(target.cwd)} · {mode}"
         if is_on(app.settings.model):
             model = ModelRoute(
                 provider=CODEX, model=codex_model(app.settings.model, question.model)

@@ -20,6 +20,7 @@ from hermes.children.helper_programs import find_program
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.shown_reasons import state_in_words
 from hermes.settings.sections import NotifySettings
+from hermes.surfaces.terminal.summary_words import shown_summary
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -101,7 +102,8 @@ class Notifier:
                 self._began = event["ts"]
                 self._show_title(t("working"))
             case "agent.approval.requested" | "agent.question.asked":
-                asked = event.get("summary") or event.get("text") or t("a question")
+                summary = shown_summary(event.get("name", ""), event.get("summary", ""))
+                asked = summary or event.get("text") or t("a question")
                 self._show_title(t("waits for you"))
                 self.notify(t("Hermes asks: {asked}", asked=asked))
             case "agent.turn.ended" if event.get("session_id") == session:

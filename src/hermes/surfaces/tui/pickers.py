@@ -13,7 +13,7 @@ from hermes.app.undo import Rewind, RewindPoint, shadows_of
 from hermes.commands.background import child_label
 from hermes.commands.command import Command
 from hermes.commands.context import CommandContext
-from hermes.commands.policy import Permissions
+from hermes.commands.policy import Permissions, shown_permission
 from hermes.commands.side_work import AgentOverview
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.sessions import SessionInfo
@@ -200,11 +200,11 @@ def _permission_items(found: Permissions, folder: str) -> list[PickerItem]:
     items = [
         PickerItem(
             str(number),
-            shown(text.replace(folder, t("this folder"))),
+            shown_permission(text).replace(folder, t("this folder")),
             whens[when],
             lambda text=text, when=when: t(
                 "Hermes does this without asking:\n{rule}\n\n{reason}\nEnter takes it back; Hermes asks again then.",
-                rule=shown(text),
+                rule=shown_permission(text),
                 reason=reasons[when],
             ),
         )

@@ -31,6 +31,7 @@ from hermes.tools.policy.request import (
     command_summary,
     existing,
 )
+from hermes.tools.policy.scope_words import with_network
 from hermes.tools.policy.unicode_escapes import spoof_reason
 
 if TYPE_CHECKING:
@@ -182,12 +183,11 @@ class CommandApproval:
         scope = command_scope(command, effects, context, is_held=is_held)
         if scope is None or reach == "machine":
             return ""
-        reasons = ["with the network"] if reach == "network" else []
+        reasons = [with_network()] if reach == "network" else []
         reasons += dict.fromkeys(
             one.reason for one in effects if one.level >= Level.ASK
         )
-        why = f" ({'; '.join(reasons)})" if reasons else ""
-        return shown(f"{scope.describe()} in {context.folders[0]}{why}")
+        return shown(scope.describe(context.folders[0], reasons))
 
 
 def _requested_reach(arguments: Mapping[str, Any]) -> Reach:

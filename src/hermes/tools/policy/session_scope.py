@@ -7,7 +7,8 @@ asked about belong to its scope, so a command that is judged differently has ano
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -17,6 +18,7 @@ from hermes.tools.policy.paths import PathContext, is_stream
 from hermes.tools.policy.program_call import operands
 from hermes.tools.policy.program_runners import runner_name
 from hermes.tools.policy.program_table import program
+from hermes.tools.policy.scope_words import commands_scope, one_command_scope
 from hermes.tools.policy.shell_parser import Unreadable, read_script
 from hermes.tools.policy.shell_words import ShellCommand, ShellScript, Word, word_set
 from hermes.tools.policy.table_judge import install_command
@@ -43,10 +45,10 @@ class CommandScope(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
     is_open: bool = False
 
-    def describe(self) -> str:
-        """The scope as a person reads it."""
-        words = shlex.join(self.words)
-        return f"`{words} ...`" if self.is_open else f"exactly `{words}`"
+    def describe(self, folder: Path, reasons: Iterable[str]) -> str:
+        """The scope in words."""
+        scope = commands_scope if self.is_open else one_command_scope
+        return scope(shlex.join(self.words), folder, reasons)
 
 
 def command_scope(

@@ -23,6 +23,7 @@ from hermes.tools.policy.request import (
     read_summary,
 )
 from hermes.tools.policy.rules import PolicyRule, RuleBook, host_of, path_of
+from hermes.tools.policy.scope_words import calls_scope, changes_scope
 from hermes.tools.sensitive import is_within
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -175,7 +176,7 @@ class ToolApproval:
             shape="" if reason else shape,
             memorable=bool(call.paths)
             and not state.guard.delicate(call.paths, call.cwd),
-            scope=f"changes to files in {call.cwd}" if is_wide else "",
+            scope=changes_scope(call.cwd) if is_wide else "",
             may_precheck=is_ordinary
             and not state.about.guest
             and not state.guard.secret(call.paths, call.cwd),
@@ -213,7 +214,7 @@ class ToolApproval:
             call.summary,
             caution or t.logged("it may change something"),
             shape=call.shape,
-            scope=f"every call of {call.name}"
+            scope=calls_scope(call.name)
             if is_wide and not self._state.rules.problem
             else "",
             memorable=not is_changing,  # an element of a page may be another one next time

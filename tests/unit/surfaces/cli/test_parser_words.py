@@ -19,6 +19,9 @@ class _Marked:
     def approval_reason(self, text: str) -> str:
         return text
 
+    def approval_scope(self, text: str) -> str:
+        return text
+
     def sentence(self, context: str, text: str) -> str:
         assert context == "surfaces.cli.parser"
         return f"«{text}»"

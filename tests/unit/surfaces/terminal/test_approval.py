@@ -218,10 +218,11 @@ def test_the_heading_says_what_the_call_does_and_nothing_is_said_twice(
 
 def test_a_yes_to_the_commands_of_the_rules_holds_until_they_change() -> None:
     asked = request(
-        "check-t1", name="verify", summary="Run in the sandbox after each turn:\nmake test", memorable=False
+        "check-t1", name="verify", summary="Run in the sandbox after each turn that changes files:\nmake test", memorable=False
     )  # fmt: skip
     assert question_lines(asked, PLAIN, 80) == [
-        "This project's rules want to run in the sandbox after each turn:",
+        "This project's rules want to run in the sandbox after each turn that changes",
+        "files:",
         "  make test",
     ]
     menu = QuestionMenu(asked, FakeClock(0.0).now)

@@ -58,6 +58,9 @@ def test_lines_break_at_spaces_keep_their_indentation_and_break_long_words() -> 
     assert list(wrap("abcdefgh", 3)) == ["abc", "def", "gh"]
     assert list(wrap("中文字符", 5)) == ["中文", "字符"]
     assert list(wrap("a\n\nb", 5)) == ["a", "", "b"]
+    assert list(wrap("甲、Google、乙", 8)) == ["甲、", "Google、", "乙"]
+    assert list(wrap("甲乙丙、丁", 6)) == ["甲乙", "丙、丁"]
+    assert list(wrap("甲乙（丙丁）", 6)) == ["甲乙", "（丙", "丁）"]
 
 
 @given(st.text(alphabet="ab 中é🚀\u0301\n"), st.integers(2, 30))

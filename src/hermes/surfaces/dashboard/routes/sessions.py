@@ -22,6 +22,7 @@ from hermes.providers.catalogue import UNKNOWN, facts_of
 from hermes.schema.event_base import payload_of
 from hermes.schema.events import SessionCreated, SessionMarked, SessionTitled
 from hermes.schema.messages import Message
+from hermes.schema.shown_reasons import shown_event
 from hermes.settings.load import typed_path
 from hermes.store.log_row import Row
 from hermes.store.search import MessageHit
@@ -316,7 +317,9 @@ class SessionRoutes:
         info, query = find(self._board, call.path["id"]), call.query
         after = query.after if query.after >= 0 else max(0, info.head + query.after)
         rows = self._app.store.log.events(info.id, after=after, limit=query.limit + 1)
-        shown = [self._app.envelope(row) for row in rows[: query.limit]]
+        shown = [
+            dict(shown_event(self._app.envelope(row))) for row in rows[: query.limit]
+        ]
         return EventPage(
             info, info.epoch, info.head, shown, more=len(rows) > query.limit
         )

@@ -8,6 +8,7 @@
  *   forms: string[],
  *   sentences: Record<string, string | string[]>,
  *   reasons?: Record<string, string>,
+ *   scopes?: Record<string, string>,
  * }} Catalogue
  */
 /** @typedef {Record<string, string | number>} Values */
@@ -64,6 +65,47 @@ export function shownReason(text) {
   const bracket = text.lastIndexOf(" ("); // codex's wish, and the policy's concern behind it
   if (bracket < 0 || !text.endsWith(")")) return text;
   return `${shownReason(text.slice(0, bracket))} (${shownReason(text.slice(bracket + 2, -1))})`;
+}
+
+/**
+ * What a lasting answer covers, in the page's language. Commands and names in it stay as they are.
+ * @param {string} text
+ * @returns {string}
+ */
+export function shownScope(text) {
+  const known = Object.entries(catalogue?.scopes ?? {});
+  if (known.length === 0) return text;
+  const reasons = Object.entries(catalogue?.reasons ?? {});
+  const bracket = text.endsWith(")") ? text.lastIndexOf(" (") : -1;
+  if (bracket > 0) {
+    const why = text
+      .slice(bracket + 2, -1)
+      .split("; ")
+      .map((one) => reasonAs(reasons, one));
+    const what = text.slice(0, bracket);
+    if (!why.includes(null)) return `${scopeAs(known, what)} (${why.join("; ")})`;
+  }
+  return scopeAs(known, text);
+}
+
+/**
+ * A text as the one of a few sentences that it is; unchanged if it is none.
+ * @param {[string, string][]} known
+ * @param {string} text
+ */
+function scopeAs(known, text) {
+  for (const [english, translated] of known) {
+    const parts = english.split(/\{(\w+)\}/);
+    const words = parts.filter((_, index) => index % 2 === 0);
+    const values = new RegExp(`^${words.map(literal).join("(.+)")}$`, "s").exec(text);
+    if (!values) continue;
+    const names = parts.filter((_, index) => index % 2);
+    return translated.replace(
+      /\{(\w+)\}/g,
+      (place, name) => values[names.indexOf(name) + 1] ?? place,
+    );
+  }
+  return text;
 }
 
 /**

@@ -5,9 +5,10 @@ import { approvalHash } from "../../app/approval_hash.js";
 import { argumentsOf } from "../../app/parts/call_arguments.js";
 import { confirm } from "../../app/parts/dialog.js";
 import { revealHidden, revealHiddenJson } from "../../app/parts/reveal.js";
+import { shownSummary } from "../../app/parts/summary_words.js";
 import { CallInput, diffOf, summaryOf } from "../../app/parts/tool_card.js";
 import { ago, Button, Code, Diff, Icon, Keys, Markdown } from "../../app/parts.js";
-import { shownReason, t } from "../../app/translation.js";
+import { shownReason, shownScope, t } from "../../app/translation.js";
 import { Fragment, html, useRef, useState } from "../../app/ui.js";
 import { answerQuestion, give } from "./answers.js";
 import { useApprovalKeys } from "./approval_keys.js";
@@ -76,7 +77,7 @@ async function permission(answer, request) {
  * @param {ApprovalRequest} request
  */
 function confirmRule(request) {
-  const what = revealHidden(request.scope || t("exactly this call, and no other"));
+  const what = revealHidden(shownScope(request.scope) || t("exactly this call, and no other"));
   return confirm({
     title: t("Make this rule?"),
     text: [
@@ -124,12 +125,12 @@ export function Approval({ request, session, cwd, from = "", orphan = false }) {
       ${
         request.memorable !== false &&
         html`<dt>${t("“For this session” covers")}</dt>
-          <dd>${revealHidden(request.scope || t("only this exact call"))}</dd>`
+          <dd>${revealHidden(shownScope(request.scope) || t("only this exact call"))}</dd>`
       }
       ${
         request.shape &&
         request.memorable !== false &&
-        html`<dt>${t("“Always” covers")}</dt><dd class=${request.scope ? "" : "mono"}>${revealHidden(request.scope || request.shape)}</dd>`
+        html`<dt>${t("“Always” covers")}</dt><dd class=${request.scope ? "" : "mono"}>${revealHidden(shownScope(request.scope) || request.shape)}</dd>`
       }
       ${
         request.similar >= 5 &&
@@ -177,13 +178,14 @@ function WhatHappens({ request }) {
     revealHiddenJson(request.arguments ?? "{}"),
   ];
   const diff = diffOf(name, text);
-  const [words, change] = hasDiff(name, summary) ? splitDiff(summary) : [summary, ""];
+  const shown = shownSummary(name, summary);
+  const [words, change] = hasDiff(name, summary) ? splitDiff(shown) : [shown, ""];
   if (change)
     return html`<${Fragment}>${words && html`<p class="asking-words">${words}</p>`}<${Diff} text=${change}
     label=${t("What will change")} path=${argumentsOf(text)?.path ?? ""} /><//>`;
   if (diff) return html`<${CallInput} name=${name} text=${text} />`;
-  return summary
-    ? html`<${Code} text=${summary} language=${/terminal|exec_command/.test(name) ? "bash" : ""}
+  return shown
+    ? html`<${Code} text=${shown} language=${/terminal|exec_command/.test(name) ? "bash" : ""}
     name=${t("exact call")} />`
     : html`<${CallInput} name=${name} text=${text} />`;
 }
