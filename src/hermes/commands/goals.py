@@ -534,7 +534,7 @@ def _awaited(
         if not sign or not field:
             raise UsageError(
                 t("{word!r} is not FIELD=VALUE.", word=word),
-                hint="kanban.card.moved card=t_1a2b3c4d5e after=done",
+                hint="kanban.card.moved card=t_1a2b3c4d5e after=done",  # not translated
             )
         where[field] = value
     if "path" in where:

@@ -59,7 +59,7 @@ our cookies and answers nor the network. The page's `frame-src` keeps such a fra
 _OWN_ORIGIN_POLICY = (  # not translated
     SANDBOX_POLICY.replace("allow-scripts", "allow-scripts allow-same-origin").replace(
         "frame-ancestors 'self'",
-        "frame-ancestors http://127.0.0.1:* http://localhost:*",
+        "frame-ancestors http://127.0.0.1:* http://localhost:*",  # not translated
     )
 )
 _CSP = b"content-security-policy"

@@ -80,10 +80,15 @@ class DocumentReader:
         if old := old_office_format(name, start):
             raise MediaError(
                 MediaErrorKind.NOT_SUPPORTED,
-                f"{name} is in the old {old} format, which Hermes can't read.",
+                t.later(
+                    "{name} is in the old {old} format, which Hermes can't read.",
+                    name=name,
+                    old=old,
+                ),
                 sense=SENSE,
-                hint="Save it in the current format (.docx, .xlsx, .pptx) first,"
-                " for example with `soffice --convert-to`.",
+                hint=t.later(
+                    "Save it in the current format (.docx, .xlsx, .pptx) first, for example with `soffice --convert-to`."
+                ),
             )
         if is_locked_office(name, start):
             raise _unreadable(
@@ -104,7 +109,11 @@ class DocumentReader:
         if status.st_size > MAX_DOCUMENT_BYTES:
             raise MediaError(
                 MediaErrorKind.TOO_LARGE,
-                f"{name} is larger than {MAX_DOCUMENT_BYTES // 1024**2} MB.",
+                t.later(
+                    "{name} is larger than {megabytes} MB.",
+                    name=name,
+                    megabytes=MAX_DOCUMENT_BYTES // 1024**2,
+                ),
                 sense=SENSE,
             )
         read = pages if kind == "pdf" else WHOLE
@@ -150,7 +159,10 @@ class DocumentReader:
         except OSError as error:
             raise MediaError(
                 MediaErrorKind.NOT_CONFIGURED,
-                f"The reader of documents could not start: {os_reason(error)}.",
+                t.later(
+                    "The reader of documents could not start: {os_reason}.",
+                    os_reason=os_reason(error),
+                ),
                 sense=SENSE,
             ) from error
         finally:
