@@ -504,7 +504,7 @@ async def _wait(
     limit_s = _wait_seconds(limit)
     judged = GoalJudged(
         verdict="wait",
-        reason=t.logged("You let it wait."),
+        reason=t.logged("You told it to wait."),
         until=context.app.clock.now() + limit_s,
     )
     waits = await asyncio.to_thread(await_event, context.app, judged, topic, where)

@@ -118,7 +118,7 @@ async def test_whoever_waits_for_a_card_hears_that_it_was_archived(
         b.boards.remove_board(removed.slug)
         await b.work()
         told = {(target, text.splitlines()[0]) for target, text in b.delivered}
-        gone = f"Card {kept.id} “kept” stays as it is: its board was removed."
+        gone = f"Card {kept.id} “kept” will not go on: its board was removed."
         assert told == {
             ("telegram:1", f"Card {part.id} “part” was archived before it was done."),
             ("telegram:1", f"Card {first.id} “first” is done."),

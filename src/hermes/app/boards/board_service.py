@@ -261,7 +261,7 @@ class Boards:
                 )
             for card in tx.cards(board=board.slug, statuses=rules.OPEN):
                 if card.status != "running":  # a stopped one is told as such
-                    rules.tell(tx, card, t.logged("stays as it is: its board was removed"))  # fmt: skip
+                    rules.tell(tx, card, t.logged("will not go on: its board was removed"))  # fmt: skip
             changed = msgspec.structs.replace(board, removed=True)
             tx.put_board(changed)
             tx.note(
