@@ -55,7 +55,7 @@ async def test_the_wheel_gives_the_mouse_back_and_a_list_takes_clicks(
             terminal.type(ENTER)
             await terminal.until(lambda shown: "Kept." in shown)
             await terminal.until(lambda shown: "tokens\n" in shown)
-            terminal.type("/rewind" + ENTER)
+            terminal.type("\x1b\x1b")  # as /rewind does
             await terminal.until(lambda shown: "before which message?" in shown)
             terminal.click("clean up")
             await terminal.until(lambda shown: "Conversation and files" in shown)
