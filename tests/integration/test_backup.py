@@ -13,7 +13,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes.app import build
 from hermes.app.backup import back_up, restore
+from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.children import git_folder
 from hermes.errors import HermesError
 from hermes.schema.events import (
@@ -25,11 +28,14 @@ from hermes.schema.events import (
 )
 from hermes.schema.messages import ToolFinished, UserMessage
 from hermes.schema.tool_spec import ToolSpec
-from hermes.settings import Home
+from hermes.settings import Home, Settings
 from hermes.settings.yaml_read import parse_yaml
 from hermes.store import open_store
+from hermes.store.chats import Binding
+from hermes.store.people import KnownPerson
 from hermes.surfaces.dashboard.credentials import Keyring
 from hermes.surfaces.dashboard.push import WebPush
+from hermes.surfaces.gateway.adapter import Chat
 from hermes.surfaces.gateway.api_server.api_keys import ApiKeys
 from hermes.testing.installed import InstalledHermes
 
@@ -398,6 +404,90 @@ def test_a_secret_that_is_also_a_word_of_ours_leaves_every_row_readable(
             ),
             UserMessage(text="********, in the workspace"),
         ]
+
+
+def test_cards_jobs_and_chats_are_readable_after_a_backup_without_secrets(
+    home: Home, tmp_path: Path
+) -> None:
+    """Their JSON holds an address, and in a later string what looks like the end of one with a password."""
+    shaped = "sk-proj-" + secrets.token_hex(20)
+    place = "http://localhost:8080"
+    chat = Chat("email", place, thread="ann@example.org", title="b@c")
+    with build(Settings(), home) as app:
+        boards = Boards(app)
+        draft = CardDraft(title=f"Fix {place}", by="email:ann@example.org")
+        plain = boards.create("default", draft)
+        plain = boards.comment(plain.id, place, by="ann@example.org")
+        body = f"with {shaped} of http://me:hunter2hunter2@example.org"
+        told = boards.create("default", CardDraft(title="x", body=body))
+        facts = {"deep": [{"password": "hunter2-hunter2", "n": 5}]}
+        told = msgspec.structs.replace(told, metadata=facts)
+        boards.change(lambda tx: tx.put(told))
+        JobBook(app).add(JobDraft(name=place, schedule="every 1h", prompt="to a@b.c"))
+        data = msgspec.json.encode(chat).decode()
+        app.store.chats.bind(Binding("email/ann", "s", data)).result()
+    done = back_up(home, tmp_path / "shared.tar.gz", secrets=False)
+    database = contents(done.file)["state.db"]
+    assert b"hunter2" not in database
+    assert shaped.encode() not in database
+    other = Home(tmp_path / "other")
+    restore(other, done.file, stamp="now")
+    with build(Settings(), other) as app:
+        boards = Boards(app)
+        assert boards.find(plain.id) == plain
+        found = boards.find(told.id)
+        assert found.body == "with ******** of http://********@example.org"
+        assert found.metadata == {"deep": [{"password": "********", "n": 5}]}
+        said = boards.read(
+            lambda it: it.history(plain.id, topic="kanban.card.commented")
+        )
+        assert [one.data["text"] for one in said] == [place]
+        assert [one.name for one in app.store.schedules.jobs()] == [place]
+        bound = app.store.chats.find("email/ann")
+        assert bound is not None
+        assert msgspec.json.decode(bound.chat, type=Chat) == chat
+
+
+def test_ids_that_look_like_secrets_stay_and_so_do_references_to_them(
+    home: Home, tmp_path: Path
+) -> None:
+    ids = [f"sk-proj-{secrets.token_hex(20)}" for _ in range(2)]
+    with build(Settings(), home) as app:
+        for name in ids:
+            app.store.chats.bind(Binding(name, f"s-{name}", "{}")).result()
+            app.store.chats.sending(name, "s", 1, 0).result()
+            Boards(app).create("default", CardDraft(title="x", key=name))
+    done = back_up(home, tmp_path / "shared.tar.gz", secrets=False)
+    other = Home(tmp_path / "other")
+    restore(other, done.file, stamp="now")
+    with build(Settings(), other) as app:
+        for name in ids:
+            assert app.store.chats.find(name) is not None
+            assert app.store.chats.shown(name) == ["s"]
+        cards = Boards(app).read(lambda it: it.cards("default"))
+        assert {card.key for card in cards} == set(ids)
+
+
+def test_ids_that_are_values_of_the_environment_stay_different_and_numbers_whole(
+    home: Home, tmp_path: Path
+) -> None:
+    home.env_file.write_text("MY_CHAT=123456789\nHER_CHAT=987654321\nDAY=17000000\n")
+    with build(Settings(), home) as app:
+        for person in ("123456789", "987654321"):
+            app.store.people.put(KnownPerson("telegram", person, "", "user", 1.0))
+        card = Boards(app).create(
+            "default", CardDraft(title="call 123456789", priority=17000000)
+        )
+    done = back_up(home, tmp_path / "shared.tar.gz", secrets=False)
+    database = contents(done.file)["state.db"]
+    assert b"123456789" not in database
+    other = Home(tmp_path / "other")
+    restore(other, done.file, stamp="now")
+    with build(Settings(), other) as app:
+        assert len({one.id for one in app.store.people.every()}) == 2
+        found = Boards(app).find(card.id)
+        assert found.title.startswith("call ********")
+        assert found.priority == 17000000
 
 
 def test_a_backup_without_secrets_masks_those_that_only_stand_in_settings_or_texts(

@@ -6,7 +6,8 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from hermes.app.learning.import_undo import ImportUndo, UndoReport
 from hermes.app.learning.importer import Importer
 from hermes.app.session_journal import read_history
 from hermes.errors import HermesError, NotFound
+from hermes.learning.imports.openclaw import read
+from hermes.learning.imports.zstd import decompressed
 from hermes.learning.learning_service import LearningService, open_learning
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.settings import Home, Settings
@@ -375,6 +378,64 @@ def test_compressed_entries_come_and_archived_sessions_are_named(
     assert texts == ["größer?", "", "a.py", "There is a.py."]
     (left,) = [one for one in made.left if "cold storage" in one.why]
     assert left.why.startswith("1 session is in OpenClaw's cold storage.")
+
+
+@pytest.fixture
+def zstd() -> Callable[[bytes], bytes]:
+    program = shutil.which("zstd")
+    if program is None:
+        pytest.skip("there is no zstd to make the entries with")
+    command = [program, "-c"]
+
+    def pack(data: bytes) -> bytes:
+        return subprocess.run(command, input=data, capture_output=True, check=True).stdout  # fmt: skip
+
+    return pack
+
+
+def test_compressed_entries_that_cant_be_read_are_counted_and_the_others_come(
+    tmp_path: Path, zstd: Callable[[bytes], bytes]
+) -> None:
+    lines = [line.encode() for line in session("s-db", "still there?").splitlines()]
+    good = [(zstd(line), len(line)) for line in lines]
+    damaged = bytes([*good[0][0][:-4], 1, 2, 3, 4])
+    bad = [
+        (damaged, len(lines[0])),
+        (good[0][0], None),
+        (good[0][0], "many"),
+        (good[0][0], -1),
+        (good[0][0], 1 << 40),
+        (good[0][0], len(lines[0]) - 1),
+        (good[0][0], len(lines[0]) + 1),
+        ("text", 4),
+        (7, 1),
+        (b"", 0),
+    ]
+    path = tmp_path / "openclaw-agent.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as made:
+        made.execute(
+            "CREATE TABLE transcript_events (session_id TEXT, seq INTEGER, event_json TEXT, event_zstd, event_utf8_bytes)"
+        )
+        for number, row in enumerate([*bad, *good]):
+            made.execute("INSERT INTO transcript_events VALUES ('s-db', ?, NULL, ?, ?)", (number, *row))  # fmt: skip
+        made.commit()
+    (found,) = read(path)
+    texts = [one.text for one in found.messages]
+    assert (texts[0], texts[-1]) == ("still there?", "There is a.py.")
+    assert found.unread == len(bad)
+
+
+@pytest.mark.parametrize("size", [100, 1_000_000])
+def test_no_more_is_decompressed_than_an_entry_is_said_to_hold(
+    zstd: Callable[[bytes], bytes], size: int
+) -> None:
+    bomb = zstd(bytes(64_000_000))
+    tracemalloc.start()
+    try:
+        assert decompressed(bomb, size) is None
+        assert tracemalloc.get_traced_memory()[1] < 4_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_one_agent_alone_can_be_imported(app: App, tmp_path: Path) -> None:

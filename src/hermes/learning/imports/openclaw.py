@@ -32,6 +32,9 @@ DEFAULT_AGENT = "main"
 _COLD_TABLE = "session_transcript_cold_archives"
 _MAX_TEXT_BYTES = 2_000_000
 _MAX_AGENTS = 200
+_MAX_ENTRY_BYTES = 16_000_000
+_MAX_SESSION_BYTES = 256_000_000
+"""The most that compressed entries may hold: one, and all of a session."""
 _STATE = Path("state") / "openclaw.sqlite"
 _AGENT_DATABASE = Path("agent") / "openclaw-agent.sqlite"
 _JOB_COLUMNS = (
@@ -187,16 +190,27 @@ def _stored_entries(
     }
     packed = "event_zstd, event_utf8_bytes" if "event_zstd" in known else "NULL, 0"
     query = f"SELECT event_json, {packed} FROM transcript_events WHERE session_id = ? ORDER BY seq"  # noqa: S608 - our own names
-    rows = connection.execute(query, (session,)).fetchall()
-    frames = [(row[1], row[2]) for row in rows if row[1] is not None]
-    contents = decompressed(frames) if frames else []
-    unpacked = iter(contents or [])
-    texts = [row[0] if row[1] is None else next(unpacked, b"") for row in rows]
-    entries = [_decoded(one) for one in texts]
+    entries: list[Object] = []
+    left = _MAX_SESSION_BYTES
+    for raw, frame, size in connection.execute(query, (session,)):
+        content = raw
+        if frame is not None:
+            content = _unpacked(frame, size, min(left, _MAX_ENTRY_BYTES))
+            left -= len(content)
+        entries.append(_decoded(content))
     unread = sum(not one for one in entries)
     if unread:  # what they would link is in order anyway
         entries = [{k: v for k, v in one.items() if k != "parentId"} for one in entries]
     return entries, unread
+
+
+def _unpacked(frame: object, size: object, most: int) -> bytes:
+    """Returns what a compressed entry holds; empty if it can't be read, or if it holds more than `most` bytes."""
+    if not isinstance(frame, bytes) or not isinstance(size, int):
+        return b""
+    if not 0 < size <= most or len(frame) > _MAX_ENTRY_BYTES:
+        return b""
+    return decompressed(frame, size) or b""
 
 
 def _decoded(raw: object) -> Object:

@@ -1,7 +1,11 @@
-"""Decompresses zstd: with Python where it can (3.14), else with the program `zstd`."""
+"""Decompresses zstd: with Python where it can (3.14), else with the program `zstd`.
+
+A small frame may hold any amount of data, so no more is ever taken out of one than it is said to hold.
+"""
 
 import subprocess
-from collections.abc import Sequence
+import tempfile
+import threading
 
 from hermes.children.helper_programs import find_program
 from hermes.settings.load import environment
@@ -9,46 +13,52 @@ from hermes.settings.load import environment
 _TIMEOUT_S = 60.0
 
 
-def decompressed(frames: Sequence[tuple[bytes, int]]) -> list[bytes] | None:
-    """Returns what each frame holds; None if nothing here can decompress. A frame comes with the size of its content."""
-    joined = b"".join(frame for frame, _ in frames)
-    whole = _with_python(joined)
-    if whole is None:
-        whole = _with_program(joined)
-    if whole is None or len(whole) != sum(size for _, size in frames):
-        return None
-    contents: list[bytes] = []
-    start = 0
-    for _, size in frames:
-        contents.append(whole[start : start + size])
-        start += size
-    return contents
-
-
-def _with_python(joined: bytes) -> bytes | None:
+def decompressed(frame: bytes, size: int) -> bytes | None:
+    """Returns what a frame holds; None if it is damaged, does not hold `size` bytes, or nothing here can decompress."""
     try:
         # pyrefly: ignore[missing-import]
         from compression import zstd
     except ImportError:
-        return None
+        return _with_program(frame, size)
+    stream = zstd.ZstdDecompressor()
     try:
-        return bytes(zstd.decompress(joined))
+        found = bytes(stream.decompress(frame, max_length=size + 1))
     except zstd.ZstdError:
         return None
+    is_whole = stream.eof and not stream.unused_data
+    return found if is_whole and len(found) == size else None
 
 
-def _with_program(joined: bytes) -> bytes | None:
+def _with_program(frame: bytes, size: int) -> bytes | None:
     program = find_program("zstd", environment())
     if program is None:
         return None
     try:
-        done = subprocess.run(
-            [program, "-dc"],
-            input=joined,
-            capture_output=True,
-            check=True,
-            timeout=_TIMEOUT_S,
-        )
-    except (OSError, subprocess.SubprocessError):
+        with tempfile.TemporaryFile() as file:
+            file.write(frame)
+            file.seek(0)
+            with subprocess.Popen(
+                [program, "-dc"],
+                stdin=file,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            ) as running:
+                found = _output(running, size + 1)
+    except OSError:
         return None
-    return done.stdout
+    return found if running.returncode == 0 and len(found) == size else None
+
+
+def _output(running: "subprocess.Popen[bytes]", most: int) -> bytes:
+    """Returns the first bytes that a program writes. If it writes as many, or takes too long, it is killed."""
+    timer = threading.Timer(_TIMEOUT_S, running.kill)
+    timer.start()
+    try:
+        found = running.stdout.read(most) if running.stdout else b""
+        if len(found) == most:
+            running.kill()
+        running.wait()
+    finally:
+        timer.cancel()
+        running.kill()
+    return found
