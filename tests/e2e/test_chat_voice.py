@@ -5,6 +5,7 @@ from pathlib import Path
 from tests.fakes.audio_server import AudioServer
 from tests.integration.gateway.harness import until
 
+from hermes.children.process_tree import read_state
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 
@@ -17,6 +18,11 @@ RECORDER = """#!/bin/sh
 for file; do :; done
 printf recorded > "$file"
 trap 'exit 0' INT
+while :; do sleep 0.1; done
+"""
+DEAF_RECORDER = """#!/bin/sh
+trap '' HUP
+echo $$ > "$(dirname "$0")/pid"
 while :; do sleep 0.1; done
 """
 
@@ -68,6 +74,25 @@ async def test_what_is_dictated_lands_in_the_input(tmp_path: Path) -> None:
                 terminal.type(ENTER)
                 await terminal.until(lambda shown: "Noted." in shown)
     assert speech.requests[0].file == b"recorded"
+
+
+async def test_the_microphone_is_off_after_hermes_was_killed(tmp_path: Path) -> None:
+    with AudioServer() as speech:
+        async with ModelServer() as server:
+            hermes = InstalledHermes(tmp_path, server.url)
+            path = programs(tmp_path / "bin", arecord=DEAF_RECORDER)
+            options = {"PATH": path, "HERMES_MEDIA_TRANSCRIPTION_URL": speech.url}
+            async with hermes.terminal(**options) as terminal:
+                await terminal.sees(READY)
+                terminal.type("/dictate" + ENTER)
+                await terminal.sees("Recording.")
+                noted = tmp_path / "bin" / "pid"
+                await until(lambda: noted.exists() and noted.read_text().strip())
+                recorder = int(noted.read_text())
+                assert read_state(recorder) is not None
+                terminal.kill()
+                await terminal.ends()
+                await until(lambda: read_state(recorder) is None)
 
 
 async def test_without_a_microphone_or_speakers_the_reason_is_said(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hermes.children.helper_programs import find_program
+from hermes.children.piped_child import PipedChild
 from hermes.errors import MediaError, MediaErrorKind
 from hermes.text.translation import translator
 
@@ -31,12 +32,15 @@ _MAX_REASON_CHARACTERS = 200
 
 
 class SoundProgram:
-    """A program that plays or records one file at a time."""
+    """A program that plays or records one file at a time. It ends with Hermes, even if that is killed."""
 
-    def __init__(self, command: tuple[str, ...], sense: str) -> None:
+    def __init__(
+        self, command: tuple[str, ...], sense: str, environment: Mapping[str, str]
+    ) -> None:
         self._command = command
         self._sense = sense
-        self._process: asyncio.subprocess.Process | None = None
+        self._environment = environment
+        self._child: PipedChild | None = None
         self._is_stopped = False
 
     @property
@@ -45,46 +49,58 @@ class SoundProgram:
         return Path(self._command[0]).name
 
     async def start(self, file: Path) -> None:
-        """Starts to play or record a file."""
+        """Starts to play or record a file. Raises MediaError."""
         self._is_stopped = False
-        command = [one.replace("{file}", str(file)) for one in self._command]
-        null = asyncio.subprocess.DEVNULL
-        self._process = await asyncio.create_subprocess_exec(
-            *command, stdin=null, stdout=null, stderr=asyncio.subprocess.PIPE
-        )
+        place = os.path.abspath(file)  # noqa: ASYNC240, PTH100 - touches no disk
+        command = [one.replace("{file}", place) for one in self._command]
+        try:
+            self._child = await PipedChild.start(
+                command, cwd=file.parent, environment=self._environment
+            )
+        except OSError as error:
+            raise self._failed(error.strerror or str(error)) from error
 
     async def wait(self) -> None:
         """Waits for the end of the program. Raises MediaError if it failed before anybody stopped it."""
-        process = self._process
-        if process is None:
+        child = self._child
+        if child is None:
             return
-        _, written = await process.communicate()
-        self._process = None
-        if process.returncode and not self._is_stopped:
-            raise self._failed(written)
+        try:
+            await child.stderr.closed.wait()
+            while (code := await child.wait(_END_TIMEOUT_S)) is None:
+                pass  # it closed its stderr, and runs on
+        finally:
+            self._child = None
+            await child.stop(grace=0)
+        if code and not self._is_stopped:
+            raise self._failed(child.stderr.text())
 
     def stop(self) -> None:
-        """Stops the program as Ctrl-C does, so that a recording is complete."""
+        """Stops the program at once; `wait` then returns."""
         self._is_stopped = True
-        if self._process is not None and self._process.returncode is None:
-            self._process.send_signal(signal.SIGINT)
+        if self._child is not None:
+            self._child.end()
 
     async def finish(self) -> None:
-        """Stops the program and waits for its end. Raises MediaError if it had failed before."""
-        process = self._process
-        if process is None:
+        """Stops the program as Ctrl-C does, so that a recording is complete, and waits for its end.
+
+        Raises MediaError if it had failed before.
+        """
+        child = self._child
+        if child is None:
             return
-        if process.returncode is None:
-            self.stop()
+        if child.return_code is None:
+            self._is_stopped = True
+            if not child.send_signal(signal.SIGINT):  # nobody can see it
+                child.end()
         try:
             async with asyncio.timeout(_END_TIMEOUT_S):
                 await self.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+        except TimeoutError:  # `wait` has ended it
+            return
 
-    def _failed(self, written: bytes) -> MediaError:
-        reason = " ".join(written.decode(errors="replace").split())
+    def _failed(self, written: str) -> MediaError:
+        reason = " ".join(written.split())
         return MediaError(
             MediaErrorKind.NOT_SUPPORTED,
             t.later(
@@ -106,7 +122,7 @@ def find_player(environment: Mapping[str, str]) -> SoundProgram:
             sense="speech out",
             hint=t.later("Install one of: {programs}.", programs=_names(_PLAYERS)),
         )
-    return SoundProgram(found, "speech out")
+    return SoundProgram(found, "speech out", environment)
 
 
 def find_recorder(environment: Mapping[str, str]) -> SoundProgram:
@@ -119,7 +135,7 @@ def find_recorder(environment: Mapping[str, str]) -> SoundProgram:
             sense="speech in",
             hint=t.later("Install one of: {programs}.", programs=_names(_RECORDERS)),
         )
-    return SoundProgram(found, "speech in")
+    return SoundProgram(found, "speech in", environment)
 
 
 def _find(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -283,6 +284,21 @@ async def test_a_preview_reaches_neither_the_page_nor_the_network(
         assert page.url.startswith(dashboard.url)
         assert not [url for url in cookies if "/api/auth" in url]
     complaints.expect("")  # the browser tells of each refusal
+
+
+async def test_a_preview_is_shown_even_if_its_own_address_never_answers(
+    page: Page, complaints: Complaints
+) -> None:
+    await page.evaluate("() => import('/static/app/parts/sandbox.js')")
+    own = re.compile(r"http://preview-\w+\.localhost")
+    async with asyncio.timeout(PATIENCE):
+        await page.route(own, lambda _: None)
+        said = page.evaluate(
+            _PREVIEWED, "<script>parent.postMessage('hi', '*')</script>"
+        )
+        assert await said == "hi"
+    assert page.frames[-1].url.endswith("/preview")
+    complaints.expect("")
 
 
 STILL = """<link rel=preconnect href="OUT"><link rel=stylesheet href="OUT/css"><h1>Still</h1>

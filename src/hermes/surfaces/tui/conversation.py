@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -194,27 +194,42 @@ class ChatConversation:
             self.reader.start()
 
     async def stop_reading_aloud(self) -> None:
-        """Reads replies aloud no more."""
+        """Stops reading replies aloud."""
         if self.reader is not None:
             reader, self.reader = self.reader, None
             await reader.close()
 
-    async def start_dictation(self) -> None:
-        """Begins to record from the microphone. Raises MediaError."""
+    async def start_dictation(self, finish: Callable[[], Awaitable[str]]) -> None:
+        """Begins to record from the microphone. Raises MediaError.
+
+        A recording that gets too long is ended by `finish`, which returns what to tell the person.
+        """
         from hermes.app.speech import speech_deps
         from hermes.surfaces.tui.voice import Dictation
 
         name = f"dictation-{int(self.app.clock.now() * 1000)}.wav"
         file = self.app.home.media / self.session / name
-        dictation = Dictation(speech_deps(self.app), file)
+        dictation = Dictation(
+            speech_deps(self.app),
+            file,
+            when_full=lambda: self._holding.start(self._end_long_dictation(finish)),
+        )
         await dictation.start()
         self.dictation = dictation
 
+    async def _end_long_dictation(self, finish: Callable[[], Awaitable[str]]) -> None:
+        if told := await finish():
+            self.view.say(told, alarming=True)
+
     async def end_voice(self) -> None:
         """Ends what speaks and what records, when the chat ends."""
+        await self._stop_dictation()
         await self.stop_reading_aloud()
+
+    async def _stop_dictation(self) -> None:
         if self.dictation is not None:
-            self.dictation.stop()
+            dictation, self.dictation = self.dictation, None
+            await dictation.stop()
 
     def _note_background(self, event: Mapping[str, Any]) -> None:
         """Follows a turn that began by itself, and says when one in the background asks something."""
@@ -255,6 +270,7 @@ class ChatConversation:
 
     async def _leave(self) -> None:
         """Ends what belongs to this terminal."""
+        await self._stop_dictation()  # also if a turn goes on without a person
         if not self._left and (self._hung_up or not os.isatty(0)):
             await self._finish_alone()
         if not self._elsewhere:

@@ -80,9 +80,11 @@ async def _converse(
             if live is not None and live.recover():
                 chat.view.say(t("Your last message is back in the input."))
             screen.show_prompt()
-            async with running(_warm(chat, live)):  # while the person types
-                await chat.run()
-            await chat.end_voice()
+            try:
+                async with running(_warm(chat, live)):  # while the person types
+                    await chat.run()
+            finally:
+                await chat.end_voice()
             if notifier is not None:
                 await notifier.close()
             await chat.agent.release()

@@ -291,20 +291,28 @@ async def read_aloud(
 @command(slash="dictate", group="Chat")
 async def dictate(context: CommandContext) -> TextResult:
     """Record from the microphone; again: put what you said into the input."""
-    from hermes.surfaces.tui.live_screen import LiveScreen
-
     chat = _chat(context)
     if chat.dictation is None:
-        await chat.start_dictation()
+        await chat.start_dictation(lambda: _finish_dictation(chat))
         return message(t("Recording. /dictate or Alt-V ends it."))
+    told = await _finish_dictation(chat)
+    return message(told) if told else message()
+
+
+async def _finish_dictation(chat: "ChatConversation") -> str:
+    """Ends the recording and takes what was said as typed. Returns why it could not; otherwise empty."""
+    from hermes.surfaces.tui.live_screen import LiveScreen
+
     dictation, chat.dictation = chat.dictation, None
+    if dictation is None:
+        return ""
     try:
         text = await dictation.finish()
     except MediaError as error:
         kept = t("The recording is kept: {file}", file=dictation.file)
-        return message(f"{for_reader(error)} {kept}")
+        return f"{for_reader(error)} {kept}"
     if isinstance(chat.screen, LiveScreen):
         chat.screen.insert(text)
     else:
         await chat.submit(text)
-    return message()
+    return ""

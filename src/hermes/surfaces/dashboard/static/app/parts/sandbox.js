@@ -33,6 +33,7 @@ export const canRunScripts = () => "trustedTypes" in window;
 // The document of the second frame comes from /preview, which the server sends with a sandbox policy: an origin of its
 // own, no cookies, no network. The attribute says the same once more.
 const READY_MS = 1000; // after its load, a document has said that it is there; an error page says nothing
+const LOAD_MS = 3000; // for an address of its own, whose name may never be found
 
 /**
  * Opens the frame and gives it what it shows. Resolves when it is there.
@@ -44,7 +45,7 @@ const READY_MS = 1000; // after its load, a document has said that it is there; 
 export async function openSandbox(frame, content, ports = []) {
   frame.setAttribute("referrerpolicy", "no-referrer");
   const own = "html" in content && addressOfItsOwn();
-  const isThere = own && (await opens(frame, own, "allow-scripts allow-same-origin"));
+  const isThere = own && (await opens(frame, own, "allow-scripts allow-same-origin", LOAD_MS));
   if (!isThere) await opens(frame, "/preview", "allow-scripts");
   // Its origin may be opaque, so it can't be named; the frame ignores messages of anybody but this page.
   frame.contentWindow?.postMessage(content, "*", ports);
@@ -68,9 +69,10 @@ function addressOfItsOwn() {
  * @param {HTMLIFrameElement} frame
  * @param {string} address
  * @param {string} rights
+ * @param {number} [patience] in milliseconds; without it, the load is waited for
  * @returns {Promise<boolean>}
  */
-function opens(frame, address, rights) {
+function opens(frame, address, rights, patience) {
   frame.setAttribute("sandbox", rights);
   return new Promise((resolve) => {
     let isLoaded = false;
@@ -88,10 +90,12 @@ function opens(frame, address, rights) {
     };
     const finish = (/** @type {boolean} */ isThere) => {
       removeEventListener("message", hear);
+      frame.removeEventListener("load", load);
       resolve(isThere);
     };
     addEventListener("message", hear);
     frame.addEventListener("load", load, { once: true });
     frame.src = address;
+    if (patience) setTimeout(() => finish(false), patience);
   });
 }
