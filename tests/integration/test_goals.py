@@ -1,17 +1,28 @@
 """Goals: sessions that work on until a goal is reached, with a scripted model and a scripted judge."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.fakes.turn_engine import FakeEngine
+from tests.integration.boards.test_commands import SilentSurface
 
 from hermes.app import App, build
 from hermes.app.approvals import PendingQuestions
 from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.goals.awaited_event import (
+    FILE_CHANGED,
+    EventSearch,
+    await_event,
+    event_name,
+    guest_folder,
+    require_event,
+)
 from hermes.app.goals.pursuit import GoalPursuit, GoalServices
 from hermes.app.goals.waking import (
     GoalWaker,
@@ -22,12 +33,14 @@ from hermes.app.goals.waking import (
 from hermes.app.session_journal import read_history
 from hermes.app.session_runner import RunnerDeps
 from hermes.app.session_service import SessionService
+from hermes.commands.context import CommandContext
+from hermes.commands.goals import set_goal
 from hermes.core.budget import Cap, TurnBudget
 from hermes.core.calls import CallRunner
 from hermes.core.goal_progress import GoalProgress
 from hermes.core.ports import Approver, PolicyDecision, Tool
 from hermes.core.turn import NativeRuntime
-from hermes.errors import ModelError
+from hermes.errors import ModelError, UsageError
 from hermes.events import Bus
 from hermes.primitives.tasks import running
 from hermes.schema.event_base import Event
@@ -715,3 +728,126 @@ async def test_a_verdict_to_wait_is_known_to_others_before_it_is_written(
         it.app.bus.subscribe(GoalJudged.topic, written)
         await it.pursue(GoalSet(text="x"))
         assert known == [True]
+
+
+async def test_another_wait_takes_the_place_of_the_one_that_a_process_is_waiting_for(
+    tmp_path: Path,
+) -> None:
+    waits = '{"verdict": "wait", "reason": "x", "wait": {"event": "plugin.old.rang"}}'
+    async with world(tmp_path, ScriptedModel("a", "b"), Judge(waits, DONE)) as it:
+        session = await it.pursue(GoalSet(text="x"))
+
+        def is_awaited(topic: str) -> bool:
+            live = it.bus.stats().subscriptions
+            return any(one.pattern == topic for one in live)
+
+        await it.until(lambda: is_awaited("plugin.old.rang"))
+        # As `hermes goal wait` writes it, in another process.
+        judged = GoalJudged(verdict="wait", until=it.app.clock.now() + 3600)
+        new = await_event(it.app, judged, "plugin.new.rang", {})
+        it.app.record(session, GoalResumed(by="cli"), new)
+        it.app.bus.publish("plugin.old.rang", {})
+        await it.until(lambda: is_awaited("plugin.new.rang"))
+        assert not is_awaited("plugin.old.rang")
+        assert it.progress(session).status == "waiting"
+
+        it.app.bus.publish("plugin.new.rang", {})
+        await it.service.at_rest(session)
+        (woken,) = [one for one in it.events(session) if isinstance(one, GoalWoken)]
+        assert "plugin.new.rang" in woken.reason
+        assert it.progress(session).status == "done"
+
+
+async def test_what_a_person_decides_about_a_goal_is_written_at_once(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path, ScriptedModel(), Judge()) as it:
+        session = await it.pursue(GoalSet(text="x", is_draft=True))
+        found: list[str] = []
+
+        def resumed(event: Mapping[str, Any]) -> None:
+            last = it.events(str(event["session_id"]))[-1]
+            found.append(last.topic if last is not None else "")
+
+        it.app.bus.subscribe(GoalResumed.topic, resumed)
+        judged = GoalJudged(verdict="wait", until=it.app.clock.now() + 3600)
+        await it.service.note_goal(session, GoalResumed(by="test"), judged)
+        assert found == [GoalJudged.topic]
+
+
+def looks(app: App, session: str, topic: str, **where: str) -> str:
+    """What a goal that waits for an event since the beginning would be told."""
+    judged = GoalJudged(verdict="wait")
+    search = await_event(app, judged, topic, where)
+    return EventSearch(app, session, replace(search, wait_row=0, wait_since=0.0)).look()
+
+
+def test_a_wait_tells_nothing_of_private_fields(tmp_path: Path) -> None:
+    with build(Settings(), Home(tmp_path), bus=Bus()) as app:
+        mine = app.begin(SessionCreated(surface="test", cwd="/")).session
+        other = app.begin(SessionCreated(surface="test", cwd="/")).session
+        app.record(other, GoalSet(text="x"), GoalPaused(reason="private", by="open"))
+        open_fields = {"by": "open"}
+        private = {"reason": "private"}  # another event has this field openly
+        require_event("agent.**", private)
+        assert "agent.goal.paused" in looks(app, mine, "agent.**", **open_fields)
+        assert looks(app, mine, "agent.**", **private) == ""
+
+
+def test_somebody_elses_goal_learns_only_of_their_own_sessions_and_folder(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "people" / "anna"
+    folder.mkdir(parents=True)
+    (folder / "mine").touch()
+    (folder / "link").symlink_to(tmp_path)
+    with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
+        begun = SessionCreated(surface="telegram", cwd=str(folder), person="telegram:2")
+        guest, own = app.begin(begun).session, app.begin(begun).session
+        owners = app.begin(SessionCreated(surface="test", cwd="/")).session
+        topic = GoalCleared.topic
+
+        app.record(owners, GoalCleared())
+        assert looks(app, guest, topic) == ""
+        app.record(own, GoalCleared())
+        assert looks(app, guest, topic)
+        assert looks(app, guest, FILE_CHANGED, path=str(folder / "mine"))
+        outside = (str(tmp_path), str(folder / "link"), f"{folder}/../anna2")
+        for path in outside:
+            assert looks(app, guest, FILE_CHANGED, path=path) == ""
+            with pytest.raises(UsageError):
+                require_event(FILE_CHANGED, {"path": path}, guest_folder(app, guest))
+        assert looks(app, owners, FILE_CHANGED, path=str(tmp_path))
+        for pattern in ("kanban.card.moved", "schedule.ended", "plugin.bell.rang"):
+            with pytest.raises(UsageError):
+                require_event(pattern, {}, guest_folder(app, guest))
+
+
+def test_a_file_that_is_moved_into_place_has_changed(tmp_path: Path) -> None:
+    with build(Settings(), Home(tmp_path / "home"), bus=Bus()) as app:
+        session = app.begin(SessionCreated(surface="test", cwd="/")).session
+        old = tmp_path / "old"
+        old.touch()
+        os.utime(old, (1.0, 1.0))
+        judged = await_event(
+            app, GoalJudged(verdict="wait"), FILE_CHANGED, {"path": str(old)}
+        )
+        changed = replace(judged, wait_since=2.0)
+        assert EventSearch(app, session, changed).look()
+
+
+async def test_a_path_to_wait_for_may_have_spaces(tmp_path: Path) -> None:
+    async with world(tmp_path, ScriptedModel(), Judge()) as it:
+        session = await it.pursue(GoalSet(text="x", is_draft=True))
+        context = CommandContext(SilentSurface(), app=it.app)
+        text = "wait file.changed path='/tmp/one for two' for 1h 30m"
+        await set_goal.function(context, session, text)
+        last = it.progress(session).last
+        assert last is not None
+        assert last.wait_where == ("path=/tmp/one for two",)
+        assert 5_300 < last.until - last.wait_since < 5_500
+        assert event_name(last) == "file.changed 'path=/tmp/one for two'"
+        await set_goal.function(context, session, "wait file.changed path=it's")
+        last = it.progress(session).last
+        assert last is not None
+        assert last.wait_where == ("path=/it's",)

@@ -162,8 +162,7 @@ class SessionService:
 
     async def note_goal(self, session: str, *events: Event) -> None:
         """Writes down what a person decided about a session's goal, and works on it."""
-        for event in events:
-            await self._record(session, event)
+        await self._record(session, *events)
         self._start(session)
 
     async def at_rest(self, session: str) -> TurnEnded | None:
@@ -454,26 +453,25 @@ class SessionService:
     async def _record(
         self,
         session: str,
-        event: Event,
-        *,
+        *events: Event,
         offer: bool = False,
     ) -> tuple[int, int]:
-        """Writes an event, through the runner while it has the session. Returns the event's cursor."""
+        """Writes events, all or none, through the runner while it has the session. Returns the first one's cursor."""
         runner = self._runners.get(session)
         journal = runner.journal if runner else None
         if journal is not None:
-            # If the turn ends at this moment, the event is written without the lease.
+            # If the turn ends at this moment, they are written without the lease.
             with contextlib.suppress(LeaseLost):
-                (seq,) = await journal.record(event)
-                return journal.epoch, seq
-        return await self._append(session, event, offer=offer)
+                seqs = await journal.record(*events)
+                return journal.epoch, seqs[0]
+        return await self._append(session, *events, offer=offer)
 
     async def _append(
-        self, session: str, event: Event, *, offer: bool = False
+        self, session: str, *events: Event, offer: bool = False
     ) -> tuple[int, int]:
-        """Writes an event without a lease, as any process may. Returns the event's cursor."""
+        """Writes events without a lease, as any process may. Returns the first one's cursor."""
         writing = asyncio.ensure_future(
-            self._app.writer.write(session, event, offer=offer)
+            self._app.writer.write(session, *events, offer=offer)
         )
         rows = await asyncio.shield(writing)
         return rows[0].epoch, rows[0].seq

@@ -1,6 +1,7 @@
 """Goals: what a session works towards over many turns."""
 
 import asyncio
+import shlex
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -8,7 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from hermes.app.goals.awaited_event import await_event, event_name, require_event
+from hermes.app.goals.awaited_event import (
+    await_event,
+    event_name,
+    guest_folder,
+    require_event,
+)
 from hermes.app.goals.contract import draft_request, drafted, parse_goal
 from hermes.app.goals.judge import MAX_WAIT_S
 from hermes.app.goals.pursuit import used_so_far
@@ -187,8 +193,11 @@ async def set_goal(
     if word == "draft":
         return await _draft(context, session, rest)
     if word == "wait" and "." in rest.partition(" ")[0]:
-        event, _, limit = rest.partition(" for ")
-        return await _wait(context, session, event, limit)
+        words = _split(rest)
+        has_limit = "for" in words[1:]
+        place = len(words) - 1 - words[::-1].index("for") if has_limit else len(words)
+        limit = " ".join(words[place + 1 :])
+        return await _wait(context, session, words[:place], limit)
     return await _begin(context, session, text)
 
 
@@ -225,7 +234,7 @@ async def wait_with_goal(
     Events are listed in the documentation; * stands for one part of a name, ** for any. `file.changed path=FILE` waits
     for a file.
     """
-    return await _wait(context, session, event, limit)
+    return await _wait(context, session, _split(event), limit)
 
 
 @command("goal clear", scope="chat", group="Chat")
@@ -489,18 +498,18 @@ async def _clear(context: CommandContext, name: str) -> TextResult:
 
 
 async def _wait(
-    context: CommandContext, name: str, text: str, limit: str
+    context: CommandContext, name: str, words: list[str], limit: str
 ) -> TextResult:
     """Lets the goal wait for an event, from now on."""
     session, progress = await asyncio.to_thread(_find, context, name)
     if progress.goal is None:
         raise NotFound(t.marked(_NO_GOAL), hint=t.marked(_HOW))
-    if context.app.store.log.has_open_turn(session):
+    if await asyncio.to_thread(context.app.store.log.has_open_turn, session):
         raise Refused(
             t("A turn of this session is running."),
             hint=_in_words(context, "pause", session),
         )
-    topic, where = _awaited(context, session, text)
+    topic, where = await asyncio.to_thread(_awaited, context, session, words)
     limit_s = _wait_seconds(limit)
     judged = GoalJudged(
         verdict="wait",
@@ -524,12 +533,12 @@ async def _wait(
 
 
 def _awaited(
-    context: CommandContext, session: str, text: str
+    context: CommandContext, session: str, words: list[str]
 ) -> tuple[str, dict[str, str]]:
-    """The topic and the fields of an event as a person types them."""
-    topic, *words = text.split()
+    """The topic and the fields of an event as a person types them. Blocks."""
+    topic, *fields = words or [""]
     where = dict[str, str]()
-    for word in words:
+    for word in fields:
         field, sign, value = word.partition("=")
         if not sign or not field:
             raise UsageError(
@@ -540,8 +549,16 @@ def _awaited(
     if "path" in where:
         cwd = context.app.store.sessions.origin(session).cwd or "."
         where["path"] = str(Path(cwd) / Path(where["path"]).expanduser())
-    require_event(topic, where)
+    require_event(topic, where, guest_folder(context.app, session))
     return topic, where
+
+
+def _split(text: str) -> list[str]:
+    """The words of an event as a person types them: quotes keep a path with spaces together."""
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quote without an end is part of a name
+        return text.split()
 
 
 def _wait_seconds(text: str) -> float:

@@ -21,13 +21,14 @@ from hermes.app.boards.claims import claim_ready
 from hermes.app.boards.dispatcher import Dispatcher
 from hermes.app.boards.listing import card_details, list_board
 from hermes.app.boards.queue_state import DISPATCHER_ROLE
-from hermes.app.boards.workspaces import scratch_root
+from hermes.app.boards.workspaces import clear_workspaces, scratch_root
 from hermes.app.schedules.delivery import put_into_session
 from hermes.errors import StoreFull
+from hermes.schema.boards import CardNotice
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.settings.boards import BoardSettings
-from hermes.store.boards import BoardStore
+from hermes.store.boards import LEFT_WORKSPACE, UNDELIVERED, BoardStore
 from hermes.store.role_leases import RoleLeases
 from hermes.testing.model_server import Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
@@ -501,3 +502,73 @@ async def test_what_a_killed_worker_had_closed_counts(
         await b.work()
         wanted = ["completed"] if dies == "closed" else ["crashed", "completed"]
         assert b.outcomes(card) == wanted
+
+
+@pytest.mark.parametrize(
+    ("target", "table"), [("telegram:1", "gateway_sends"), ("session", "events")]
+)
+async def test_news_that_the_store_could_not_take_are_told_later(
+    tmp_path: Path, target: str, table: str
+) -> None:
+    async with board_bench(tmp_path) as b:
+        made = b.app.begin(SessionCreated(surface="cli")).session
+        place = f"session:{made}" if target == "session" else target
+        card = b.card("told", triage=True, notify=(place,))
+        b.boards.complete(card.id)
+        database = sqlite_database(b.app.store)
+        refusal = f"CREATE TRIGGER busy BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'busy'); END"
+        database.write(lambda connection: connection.execute(refusal).fetchall())
+
+        async def tell() -> int:
+            b.dispatcher.notices.begin()
+            await b.dispatcher.notices.join()
+            told = [one for one in b.app.store.log.events(made) if isinstance(one.event, UserMessage)]  # fmt: skip
+            return len(b.delivered) + len(told)
+
+        assert await tell() == 0
+        assert b.boards.read(lambda reader: reader.notices()), "it is not given up"
+        database.write(lambda connection: connection.execute("DROP TRIGGER busy").fetchall())  # fmt: skip
+        assert await tell() == 1
+
+
+async def test_news_for_a_session_that_is_gone_are_given_up(tmp_path: Path) -> None:
+    async with board_bench(tmp_path) as b:
+        gone = b.app.begin(SessionCreated(surface="cli")).session
+        card = b.card("told", triage=True, notify=(f"session:{gone}", "nobody"))
+        b.app.store.sessions.delete(gone)
+        b.boards.complete(card.id)
+        b.dispatcher.notices.begin()
+        await b.dispatcher.notices.join()
+        assert not b.boards.read(lambda reader: reader.notices())
+        nobody, session = sorted(one.text for one in card_details(b.boards, card.id).comments)  # fmt: skip
+        expected = "nobody: not delivered: Nobody and no chat is called 'nobody'."
+        assert nobody == expected, "one sentence"
+        assert f"session:{gone}: not delivered: there is no session" in session
+
+
+async def test_a_workspace_that_cant_be_cleared_is_logged_once_and_given_up_in_time(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with board_bench(tmp_path, respond=close_once) as b:
+        card = b.card()
+        root = scratch_root(b.app)
+        root.parent.mkdir(parents=True, exist_ok=True)
+
+        def leave(tx: Any) -> None:
+            for place in ("", "a machine that is gone"):
+                made = CardNotice(f"n_{place}", card.id, LEFT_WORKSPACE, place, NOON, UNDELIVERED)  # fmt: skip
+                tx.notify(made)
+
+        b.boards.archive(card.id)
+        b.boards.change(leave)
+        folder = root / card.id
+        folder.parent.mkdir(exist_ok=True)
+        folder.symlink_to(tmp_path / ("x" * 300))  # an OSError, also for root
+        for _ in range(3):
+            clear_workspaces(b.app, b.boards)
+        logged = [one for one in caplog.messages if "workspace" in one]
+        assert len(logged) == 1
+        assert len(b.boards.read(lambda reader: reader.left_workspaces())) == 2
+        b.clock.advance(8 * 86_400.0)
+        clear_workspaces(b.app, b.boards)
+        assert b.boards.read(lambda reader: reader.left_workspaces()) == []

@@ -164,3 +164,18 @@ async def test_the_command_says_by_its_exit_code_whether_it_arrived(
             assert refused.code == 1
             assert "Not sent to ntfy:secret" in refused.out
         assert ntfy.texts("alerts") == ["two\nlines"]
+
+
+async def test_how_a_message_ended_is_known_for_longer_than_news_wait(
+    tmp_path: Path,
+) -> None:
+    async with NtfyServer() as ntfy, ModelServer() as model:
+        async with opened(tmp_path, model, ntfy) as it:
+            now = it.app.clock.now()
+            for days in (8, 15):
+                made = now - days * 86_400.0
+                ended = OutgoingMessage(f"{days}", "ntfy:a", "", (), made, made, "sent")
+                it.app.store.sends.put(ended)
+        async with opened(tmp_path, model, ntfy) as it:
+            await until(lambda: it.app.store.sends.find("15") is None)
+            assert it.app.store.sends.find("8") is not None

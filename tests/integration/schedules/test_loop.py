@@ -788,3 +788,18 @@ def test_a_job_never_replaces_another_whose_id_came_again(tmp_path: Path) -> Non
         made = [book.add(draft)[0] for draft in drafts]
         assert [job.prompt for job in book.store.jobs()] == ["a", "b", "c"]
         assert len({job.id for job in made}) == 3
+
+
+async def test_a_result_that_the_store_could_not_take_is_delivered_later(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as b:
+        b.job("every hour", deliver="telegram:42")
+        database = sqlite_database(b.app.store)
+        refusal = "CREATE TRIGGER busy BEFORE INSERT ON gateway_sends BEGIN SELECT RAISE(ABORT, 'busy'); END"
+        database.write(lambda connection: connection.execute(refusal).fetchall())
+        await b.at(9)
+        assert b.delivered == []
+        database.write(lambda connection: connection.execute("DROP TRIGGER busy").fetchall())  # fmt: skip
+        await b.until_idle()
+        assert b.delivered == [("telegram:42", "Something.")]

@@ -10,7 +10,7 @@ from hermes.app.app import App
 from hermes.app.boards.board_service import Boards
 from hermes.app.outgoing import MessageOutbox
 from hermes.app.schedules.delivery import put_into_session
-from hermes.errors import HermesError, in_sentences
+from hermes.errors import HermesError, SessionNotFound, StoreError
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.boards import CardCommented, CardNotice
 from hermes.store.boards import BoardTransaction
@@ -81,8 +81,10 @@ class CardNotices:
             MessageOutbox(self._app).queue(
                 notice.target, text, name=notice.id, keep_s=NOTICE_KEEP_S
             )
+        except StoreError:  # it is tried again
+            raise
         except HermesError as error:
-            self._give_up(notice, in_sentences(error))
+            self._give_up(notice, error.message)
 
     async def _tell_sessions(self) -> None:
         roles = self._app.store.roles
@@ -102,8 +104,12 @@ class CardNotices:
             place = put_into_session(
                 self._app, session, "Board", notice.text, once=f"board#{notice.id}"
             )
+        except SessionNotFound as error:
+            self._give_up(notice, error.message)
+        except StoreError:  # it is tried again
+            raise
         except HermesError as error:
-            self._give_up(notice, in_sentences(error))
+            self._give_up(notice, error.message)
         else:
             self._end(notice, place)
 

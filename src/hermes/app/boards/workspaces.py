@@ -23,6 +23,7 @@ log = logging.getLogger("hermes.boards")
 
 _MAX_AGE_S = 7 * 86_400.0
 """After this time, no machine is expected to have a workspace that is to be cleared."""
+_CLEARING = "clearing the workspaces of cards"
 
 
 class CardWorkspace(msgspec.Struct, frozen=True):
@@ -61,28 +62,37 @@ def clear_workspaces(app: App, boards: Boards, card: str = "") -> str:
 
     What is left there is said on the card and to those who follow it. Returns what was said last.
     """
-    said = ""
+    said, failed = "", False
     here = this_place(app) if app.settings.store.url else ""
     for notice in boards.read(lambda reader: reader.left_workspaces()):
-        if card not in ("", notice.card) or notice.text not in ("", here):
+        is_old = app.clock.now() - notice.made >= _MAX_AGE_S
+        is_ours = is_old or notice.text in ("", here)
+        if card not in ("", notice.card) or not is_ours:
             continue
         try:
-            said = _clear_noted(app, boards, notice) or said
+            said = _clear_noted(app, boards, notice, is_old=is_old) or said
         except (HermesError, OSError) as error:
-            log.warning("the workspace of card %s was not cleared: %s", notice.card, error)  # fmt: skip
+            failed = True
+            app.errors.note(_CLEARING, f"card {notice.card}: {error}")
+    if not card and not failed:
+        app.errors.succeeded(_CLEARING)
     return said
 
 
-def _clear_noted(app: App, boards: Boards, notice: CardNotice) -> str:
-    """Clears the workspace of one card, unless it goes on again."""
+def _clear_noted(app: App, boards: Boards, notice: CardNotice, *, is_old: bool) -> str:
+    """Clears the workspace of one card, unless it goes on again. An old one is tried for the last time."""
     card = boards.read(lambda reader: reader.card(notice.card))
     told = ""
     if card is not None and card.status in rules.OVER:
         board = boards.read(lambda reader: reader.board(card.board))
-        is_young = app.clock.now() - notice.made < _MAX_AGE_S
-        if app.settings.store.url and is_young and not _is_here(app, card, board):
+        if app.settings.store.url and not is_old and not _is_here(app, card, board):
             return ""  # another machine has it
-        told = leave_workspace(app, card, board)
+        try:
+            told = leave_workspace(app, card, board)
+        except OSError as error:
+            if not is_old:
+                raise
+            log.warning("the workspace of card %s was not cleared: %s", card.id, error)
 
     def write(tx: BoardTransaction) -> None:
         if not tx.end_notice(notice, "cleared") or not told or card is None:

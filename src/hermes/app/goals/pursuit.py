@@ -6,6 +6,7 @@ process that is killed in between loses nothing: the next process that runs the 
 """
 
 import asyncio
+import contextlib
 import hashlib
 import re
 import time
@@ -20,6 +21,7 @@ from hermes.app.goals.awaited_event import (
     FILE_CHANGED,
     EventSearch,
     await_event,
+    guest_folder,
     require_event,
 )
 from hermes.app.goals.contract import goal_lines
@@ -37,6 +39,7 @@ from hermes.app.session_journal import SessionJournal
 from hermes.core.budget import Cap, TurnBudget, parse_amount
 from hermes.core.goal_progress import GoalProgress
 from hermes.errors import HermesError, StoreError, UsageError, in_sentences
+from hermes.primitives.tasks import running
 from hermes.schema.event_base import Event
 from hermes.schema.events import RuleCheck, TurnEnded
 from hermes.schema.goals import (
@@ -56,6 +59,7 @@ t = translator(__name__)
 JUDGE_TRIES = 3
 """How often the judge is asked if it can't be reached or its answer can't be read."""
 _MIN_WAIT_S, _DEFAULT_WAIT_S = 1.0, 300.0
+_LOOK_INTERVAL_S = 1.0
 _MAX_EVIDENCE_ROWS = 2_000
 _GO_ON = (
     "The goal is not reached yet. {why}\n\nGo on now: do the next useful thing, and check it. If you can't go on without "
@@ -136,35 +140,71 @@ class GoalPursuit:
         )
 
     async def rest(self, session: str, progress: GoalProgress) -> None:
-        """Waits until the awaited event has happened or its time is over."""
+        """Waits until the awaited event has happened or its time is over; also for another one, if that is chosen."""
         judged = progress.last
-        if judged is None:
-            return
-        left = max(0.0, judged.until - self._app.clock.now())
-        try:
-            async with asyncio.timeout(left):
-                await self._come(session, judged)
-        except TimeoutError:
-            pass
+        while judged is not None and judged.verdict == "wait":
+            left = max(0.0, judged.until - self._app.clock.now())
+            async with (
+                running(self._come(session, judged)) as come,
+                running(self._newer(session, judged)) as newer,
+            ):
+                await asyncio.wait(
+                    {come, newer}, timeout=left, return_when=asyncio.FIRST_COMPLETED
+                )
+                if come.done():
+                    judged = await come
+                else:
+                    judged = await newer if newer.done() else None
 
-    async def _come(self, session: str, judged: GoalJudged) -> None:
+    async def _newer(self, session: str, judged: GoalJudged) -> GoalJudged:
+        """Waits until another verdict is written, as by `hermes goal wait` in another process."""
+        watch = self._app.store.watch(session)
+        try:
+            while True:
+                watch.changed()  # from here on, it is told of what this look misses
+                with contextlib.suppress(StoreError):  # looked at again in a moment
+                    last = await asyncio.to_thread(self._other, session, judged)
+                    if last is not None:
+                        return last
+                await watch.wait(_LOOK_INTERVAL_S)
+        finally:
+            watch.close()
+
+    def _other(self, session: str, judged: GoalJudged) -> GoalJudged | None:
+        """Returns the newest verdict on a session's goal; None if it is this one."""
+        last = self._app.store.log.latest(session, GoalJudged.topic)
+        if isinstance(last, GoalJudged) and _wait_key(last) != _wait_key(judged):
+            return last
+        return None
+
+    async def _come(self, session: str, judged: GoalJudged) -> GoalJudged | None:
+        """Waits until the awaited event has happened. Returns the verdict that holds instead, if there is one."""
         if judged.wait_for == "process":
             await self._services.process_end(session, judged.wait_name)
         elif judged.wait_for == "child":
             await self._child_end(judged.wait_name)
         elif judged.wait_for == "event":
             what = await EventSearch(self._app, session, judged).wait()
-            woken = GoalWoken(reason=what)
-            await asyncio.to_thread(self._app.record, session, woken)
+            return await asyncio.to_thread(self._note_woken, session, judged, what)
         else:
             await asyncio.Event().wait()  # only the time ends it
+        return None
+
+    def _note_woken(
+        self, session: str, judged: GoalJudged, what: str
+    ) -> GoalJudged | None:
+        """Ends a wait, unless another one has taken its place, which is returned."""
+        if (other := self._other(session, judged)) is not None:
+            return other
+        self._app.record(session, GoalWoken(reason=what))
+        return None
 
     async def _child_end(self, child: str) -> None:
         store = self._app.store
         watch = store.watch(child)
         try:
             while await asyncio.to_thread(self._works, child):
-                await watch.wait(1.0)
+                await watch.wait(_LOOK_INTERVAL_S)
         finally:
             watch.close()
 
@@ -275,7 +315,8 @@ class GoalPursuit:
                 answer = JudgeAnswer("continue", why)
             if is_first and answer.verdict != "done":
                 answer = JudgeAnswer("continue", answer.reason)
-            answer = _known_wait(answer, evidence.running, folder)
+            guest = await asyncio.to_thread(guest_folder, self._app, journal.session)
+            answer = _known_wait(answer, evidence.running, folder, guest)
             return answer, f"{message.provider}:{message.model}"
         raise failure
 
@@ -417,6 +458,11 @@ def used_so_far(app: App, session: str) -> tuple[float, int]:
     return sum(row.cost_usd for row in rows), tokens
 
 
+def _wait_key(judged: GoalJudged) -> tuple[str, int, float, float]:
+    """Returns what tells one wait from another."""
+    return judged.wait_name, judged.wait_row, judged.wait_since, judged.until
+
+
 def _failed(progress: GoalProgress) -> GoalJudged | None:
     """Returns the verdict on a turn that failed or was cut off: retry once. No judge is needed."""
     ended = progress.ended
@@ -456,25 +502,30 @@ def _stopped(progress: GoalProgress) -> str:
     return ""
 
 
-def _known_event(answer: JudgeAnswer, wait: WaitFor, folder: Path) -> JudgeAnswer:
+def _known_event(
+    answer: JudgeAnswer, wait: WaitFor, folder: Path, guest: Path | None
+) -> JudgeAnswer:
     """Returns the answer with the whole path of an awaited file; `continue` if there is no such event."""
     where = dict(wait.where)
     if "path" in where:
         where["path"] = str(folder / where["path"])
     try:
-        require_event(wait.event, where)
+        require_event(wait.event, where, guest)
     except UsageError as error:
         return JudgeAnswer("continue", in_sentences(error))
     return JudgeAnswer("wait", answer.reason, msgspec.structs.replace(wait, where=where))  # fmt: skip
 
 
 def _known_wait(
-    answer: JudgeAnswer, running: Mapping[str, str], folder: Path
+    answer: JudgeAnswer,
+    running: Mapping[str, str],
+    folder: Path,
+    guest: Path | None,
 ) -> JudgeAnswer:
     """Returns the answer with the full name of what it waits for; `continue` if that no longer runs."""
     wait = answer.wait
     if answer.verdict == "wait" and wait is not None and wait.event:
-        return _known_event(answer, wait, folder)
+        return _known_event(answer, wait, folder, guest)
     name = (wait.process or wait.child) if wait is not None else ""
     if answer.verdict != "wait" or not name:
         return answer

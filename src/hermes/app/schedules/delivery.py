@@ -11,7 +11,7 @@ from hermes.app.app import App
 from hermes.app.outgoing import MessageOutbox
 from hermes.app.schedules.job_run import SILENT, JobOutcome
 from hermes.app.schedules.jobs import answer_of
-from hermes.errors import HermesError, in_sentences
+from hermes.errors import HermesError, StoreError
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.messages import UserMessage
 from hermes.schema.schedules import NOWHERE, Instant, Job
@@ -114,8 +114,10 @@ class JobDeliveries:
             MessageOutbox(self._app).queue(
                 job.deliver, report, name=_message_name(instant), keep_s=_KEEP_S
             )
+        except StoreError:  # it is tried again
+            raise
         except HermesError as error:
-            self._give_up(instant, in_sentences(error))
+            self._give_up(instant, error.message)
 
     def _give_up(self, instant: Instant, reason: str) -> None:
         log.warning("the result of job %s was not delivered: %s", instant.job, reason)

@@ -20,7 +20,8 @@ log = logging.getLogger("hermes.gateway")
 _POLL_INTERVAL_S = 0.5
 _LOOKING = "sending messages"
 _LATE = t.logged("it could not be delivered in time")
-_KEEP_ENDED_S = 7 * KEEP_S
+_KEEP_ENDED_S = 14 * KEEP_S
+"""Longer than anything waits for its chat, so that whoever queued a message finds its end and doesn't queue it again."""
 
 
 class OutgoingDeliveries:
