@@ -377,8 +377,8 @@ async def test_a_mistyped_command_is_guessed(tmp_path: Path) -> None:
         await terminal.sees(READY)
         terminal.type("/statsu" + ENTER)
         await terminal.sees("There is no command /statsu. Did you mean /status?")
-        terminal.type("/voice" + ENTER)
-        await terminal.sees("There is no command /voice. In a shell: hermes voice")
+        terminal.type("/worker" + ENTER)
+        await terminal.sees("There is no command /worker. In a shell: hermes worker")
 
 
 async def test_a_turn_is_taken_back_with_its_files(tmp_path: Path) -> None:

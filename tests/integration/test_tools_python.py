@@ -113,7 +113,7 @@ async def test_the_value_of_the_last_line_is_shown(lab: Lab) -> None:
 
 async def test_tools_have_signatures_and_names_that_python_allows(lab: Lab) -> None:
     text = (await lab.run("help(tools.read_file); print(tools.__doc__)")).text
-    assert "read_file(path, offset=1, limit=2000) -> str" in text
+    assert "read_file(path, offset=1, limit=2000, pages=None, raw=None) -> str" in text
     assert "mcp_news_top_stories(topic='all', from_=None) -> str" in text
     await lab.run(
         "tools.mcp_news_top_stories('a', from_=3); tools.call('mcp.news.top-stories', topic='b')"

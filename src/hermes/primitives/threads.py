@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_END_ROUNDS = 3  # a task that is cancelled may start another
 
 
 class EventLoopThread:
@@ -40,10 +41,11 @@ class EventLoopThread:
             self.loop.close()
 
     async def _end(self) -> None:
-        tasks = asyncio.all_tasks(self.loop) - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for _ in range(_END_ROUNDS):
+            tasks = asyncio.all_tasks(self.loop) - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
         # Libraries abandon connections that are still closing (TLS) or that a cancelled task was opening. asyncio has
         # no public list of them.
         for transport in list(getattr(self.loop, "_transports", {}).values()):

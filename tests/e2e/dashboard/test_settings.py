@@ -125,7 +125,7 @@ async def test_models_tools_and_the_doctor_are_shown(visit: Page) -> None:
     )  # it looks at everything first
     await go(visit, "/settings/tools")
     await visit.get_by_role("searchbox", name="Search the tools").fill("read_file")
-    await expect(visit.locator(".tool-row")).to_contain_text(["Reads a file"])
+    await expect(visit.locator(".tool-row")).to_contain_text(["Reads text"])
     await go(visit, "/settings/models")
     await expect(visit.locator(".big")).to_have_text("openai-compatible gpt-5")
     await expect(visit.locator("[data-current]")).to_have_text(

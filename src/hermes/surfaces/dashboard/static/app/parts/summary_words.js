@@ -1,5 +1,5 @@
-// The policy's own words in the summary of a request for approval, in the page's language. Only for showing: the hash of
-// a request has the English text. A command and the content of a file stay as they are.
+// The policy's own words in the summary of a request for approval, in the page's language. Only for showing: the hash
+// of a request has the English text. A command and the content of a file stay as they are.
 import { language, t } from "../translation.js";
 
 const COMMAND_TOOLS = ["terminal", "exec_command"];

@@ -130,7 +130,8 @@ export function Approval({ request, session, cwd, from = "", orphan = false }) {
       ${
         request.shape &&
         request.memorable !== false &&
-        html`<dt>${t("“Always” covers")}</dt><dd class=${request.scope ? "" : "mono"}>${revealHidden(shownScope(request.scope) || request.shape)}</dd>`
+        html`<dt>${t("“Always” covers")}</dt>
+          <dd class=${request.scope ? "" : "mono"}>${revealHidden(shownScope(request.scope) || request.shape)}</dd>`
       }
       ${
         request.similar >= 5 &&
