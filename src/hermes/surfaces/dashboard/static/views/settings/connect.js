@@ -41,9 +41,6 @@ function KeyOrAccountWay({ onConnected }) {
   return html`
     <${KeyWay} onConnected=${onConnected} />
     <h3>${t("Sign in with an account")}</h3>
-    <p class="muted small">
-      ${t("ChatGPT, OpenRouter, GitHub Copilot, Grok, Nous, Azure, Google or AWS, without a key.")}
-    </p>
     <${SignInWay} onConnected=${onConnected} />
   `;
 }
