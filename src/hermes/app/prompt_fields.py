@@ -14,7 +14,7 @@ import msgspec
 from hermes.core.budget import parse_amount
 from hermes.primitives.untyped import object_of
 from hermes.settings.yaml_read import YamlTooDeep, parse_yaml
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.tools.project_rules import front_matter
 from hermes.tools.toolsets import fits
 

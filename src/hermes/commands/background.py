@@ -14,13 +14,13 @@ from hermes.app.child_sessions import (
     running_children,
 )
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import money
 from hermes.commands.views import Block, Column, TextResult, line, message, table
 from hermes.errors import NotFound, SessionNotFound, UsageError
 from hermes.schema.events import InterruptRequested, SessionCreated
 from hermes.schema.goals import ChildAttached
 from hermes.schema.messages import UserMessage
 from hermes.schema.shown_reasons import state_in_words
+from hermes.text.formats import money
 from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)

@@ -28,7 +28,6 @@ from hermes.commands.card_views import (
 )
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import DAY_S
 from hermes.commands.views import TextResult, message
 from hermes.errors import NotFound, UsageError, os_reason
 from hermes.schema.boards import (
@@ -39,6 +38,7 @@ from hermes.schema.boards import (
     CardStatus,
 )
 from hermes.store.boards import BoardReader
+from hermes.text.formats import DAY_S
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

@@ -12,10 +12,10 @@ import msgspec
 from hermes.bridge.event_socket import SocketRequest, event_sockets, send_request
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, first_line
 from hermes.commands.views import Block, Column, line, table
 from hermes.errors import NotFound, UsageError
 from hermes.events.trie import Trie
+from hermes.text.formats import ago, first_line
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

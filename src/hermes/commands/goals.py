@@ -22,7 +22,6 @@ from hermes.app.goals.waking import waiting_role, who_wakes
 from hermes.app.session_journal import read_history
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import moment, money
 from hermes.commands.views import Block, Record, TextResult, line, message
 from hermes.core.goal_progress import GoalProgress, GoalStatus
 from hermes.errors import NotFound, Refused, UsageError
@@ -38,6 +37,7 @@ from hermes.schema.goals import (
     GoalSet,
     SubgoalsChanged,
 )
+from hermes.text.formats import moment, money
 from hermes.text.translation import shown_reason, to_translate, translator
 
 if TYPE_CHECKING:

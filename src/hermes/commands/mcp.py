@@ -10,7 +10,6 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
 from hermes.commands.views import (
     Block,
     Line,
@@ -30,6 +29,7 @@ from hermes.settings.load import load
 from hermes.settings.mcp import McpServerSettings
 from hermes.settings.redaction import has_credentials, mask
 from hermes.settings.secrets import is_secret_name
+from hermes.text.formats import first_line
 from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)

@@ -7,7 +7,6 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, first_line
 from hermes.commands.views import (
     Block,
     DiffBlock,
@@ -21,6 +20,7 @@ from hermes.errors import HermesError, in_sentences
 from hermes.learning.external_memory import MemoryProvider
 from hermes.learning.history import HistoryEntry
 from hermes.learning.memory import FILES, FlaggedNote
+from hermes.text.formats import ago, first_line
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

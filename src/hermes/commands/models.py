@@ -11,7 +11,6 @@ from hermes.app.engine import ModelInfo
 from hermes.codex.engine_choice import codex_model, is_on
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import DAY_S, dollars
 from hermes.commands.views import (
     Block,
     Column,
@@ -38,6 +37,7 @@ from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 from hermes.settings.redaction import mask
 from hermes.store.sessions import UsageRow
+from hermes.text.formats import DAY_S, dollars
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

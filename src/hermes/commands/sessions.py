@@ -11,7 +11,6 @@ import msgspec
 from hermes.app.session_documents import DocumentFormat, session_document
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, first_line, moment, money
 from hermes.commands.output_file import check_output, write_lines
 from hermes.commands.views import (
     Block,
@@ -39,6 +38,7 @@ from hermes.store import Store
 from hermes.store.log_row import MAX_EVENT_BYTES, Row
 from hermes.store.search import MessageHit
 from hermes.store.sessions import FiledAs, SessionInfo
+from hermes.text.formats import ago, first_line, moment, money
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

@@ -10,11 +10,11 @@ import msgspec
 from hermes.app.worktrees import Worktree, Worktrees, user_worktrees
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago
 from hermes.commands.project import folder_of
 from hermes.commands.views import Block, Column, TextResult, line, message, table
 from hermes.errors import UsageError
 from hermes.schema.events import SessionCreated
+from hermes.text.formats import ago
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
