@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from hermes.errors import HermesError, SettingsError, os_reason
 from hermes.primitives.acceptor import Acceptor
 from hermes.primitives.repeated_errors import RepeatedErrors
+from hermes.settings.section import ListenSettings
 from hermes.surfaces.web.hosts_and_origins import is_loopback, is_wildcard
 from hermes.surfaces.web.http_protocol import StrictHttpProtocol
 from hermes.text.translation import translator
@@ -26,21 +27,6 @@ _KEEP_ALIVE_S = 75
 _MAX_MESSAGE_BYTES = 1024 * 1024
 _PING_INTERVAL_S = 30.0
 _PING_TIMEOUT_S = 60.0
-
-
-class ListenSettings(Protocol):
-    """The settings of a server that others may reach."""
-
-    @property
-    def host(self) -> str: ...
-    @property
-    def tls_cert(self) -> str: ...
-    @property
-    def tls_key(self) -> str: ...
-    @property
-    def behind_proxy(self) -> bool: ...
-    @property
-    def public_urls(self) -> tuple[str, ...]: ...
 
 
 class ListenAddress(NamedTuple):
