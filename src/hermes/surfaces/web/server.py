@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import uvicorn
@@ -35,6 +35,12 @@ class ListenAddress(NamedTuple):
     scheme: str
     host: str
     port: int
+
+    @classmethod
+    def of(cls, settings: ListenSettings, listener: socket.socket) -> "ListenAddress":
+        """Where a server with these settings listens; the socket knows its port."""
+        scheme = "https" if settings.tls_cert else "http"
+        return cls(scheme, settings.host, listener.getsockname()[1])
 
     @property
     def url(self) -> str:
@@ -96,6 +102,15 @@ class WebServer:
         loop = asyncio.get_running_loop()
         self._serving = loop.create_task(self._server.serve(sockets=[self._listener]))
         return self._serving
+
+    async def serve(self, ready: Callable[[], object]) -> None:
+        """Serves until it is cancelled; calls `ready` once it has begun."""
+        serving = self.start()
+        ready()
+        try:
+            await asyncio.shield(serving)
+        finally:
+            await self.stop()
 
     async def stop(self) -> None:
         """Gives requests a moment to end, then closes everything."""
