@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Annotated, TypedDict, Unpack, get_args
 
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.boards.card_rules import OVER
 from hermes.app.boards.form import parsed_card_fields, start_time, words
 from hermes.app.boards.listing import (
