@@ -82,7 +82,7 @@ class AnsweringModel:
         return self.planning_codex if mode == "plan" else self.codex
 
     async def retire_other_codex(self, session: str, mode: Mode) -> None:
-        """Ends a session's process of the other mode: it does not know what is said from now on."""
+        """Ends the session's codex process of the other mode, which would miss what is said from now on."""
         other = "codex" if mode == "plan" else "planning_codex"
         if other in self.__dict__:
             await getattr(self, other).retire(session)
@@ -106,7 +106,7 @@ class AnsweringModel:
         )
 
     async def close(self) -> None:
-        """Closes what was made."""
+        """Closes whatever was created."""
         made = self.__dict__
         for name in ("codex", "planning_codex"):
             if name in made:

@@ -54,8 +54,9 @@ CLOSING_TOOLS = frozenset(
 
 
 class EngineChoice(msgspec.Struct, frozen=True):
-    """What a session runs on: a model (empty for that of the settings), whether somebody can be asked, and what is
-    asked about (None for the mode of the whole process)."""
+    """What a session runs on: a model (empty for that of the settings), whether somebody can be asked, and the approval
+    mode (None for that of the whole process).
+    """
 
     model: str = ""
     attended: bool = True
@@ -145,7 +146,7 @@ class Engine:
         self._answering = parts.model(choice.model)
         self.choice = choice
         self.mode: ApprovalMode = mode
-        """What is asked about."""
+        """The approval mode."""
 
     @property
     def attended(self) -> bool:
@@ -290,7 +291,9 @@ class Engine:
         return TurnChecks(deps)
 
     async def verify(self, session: str, cwd: Path, command: str) -> RuleCheck:
-        """Runs the command of a goal in the session's sandbox. Of somebody else's goal, only what needs no approval."""
+        """Runs the command of a goal in the session's sandbox. For somebody else's goal, it runs only if it needs no
+        approval.
+        """
         if self._app.person(session):
             decision = await asyncio.to_thread(self.guest_policy.check, command, cwd)
             if decision.verdict != "allow":
@@ -333,7 +336,7 @@ class Engine:
     def _of_command(
         self, session: str, tools: Mapping[str, Tool]
     ) -> Mapping[str, Tool]:
-        """Those of the tools that the command allows which started the turn."""
+        """Those tools that are allowed by the command that started the turn."""
         file = self._parts.command_of(self._app.top(session))
         return file.offered(tools) if file is not None else tools
 
@@ -435,7 +438,7 @@ class Engine:
     def _agent_parts(
         self, session: str, agent: str, tools: Mapping[str, Tool]
     ) -> list[str]:
-        """The parts of the prompt about the agent from a file that the session is, with its skills, and about worktrees."""
+        """The parts of the prompt about the session's agent, its skills, and worktrees."""
         parts: list[str] = []
         if agent:
             file = self._agent_file(session, agent)

@@ -107,7 +107,7 @@ class EngineParts:
 
     @cached_property
     def notes(self) -> FolderNotes:
-        """Reads the notes of sub-folders, and again what a compaction removed."""
+        """Reads the notes of sub-folders, and reads again what a compaction removed."""
         return FolderNotes(
             self.app.home.root,
             self.learner.learning.skills.view,
@@ -128,7 +128,7 @@ class EngineParts:
         }
 
     def turn_diff(self, turn: str, cwd: Path) -> str:
-        """What a turn changed in its folder; empty if that can't be told."""
+        """What a turn changed in its folder; empty if that is not known."""
         try:
             return self.shadows.at(cwd).diff(turn)
         except (ShadowFailed, OSError):
@@ -166,7 +166,7 @@ class EngineParts:
         skill_texts(file, self.learner.learning.skills.view)
 
     def session_tools(self, session: str) -> Mapping[str, Tool]:
-        """The tools of a session. What works for an agent has no tool that the agent has not."""
+        """The tools of a session. A session that works for an agent has no tool that the agent lacks."""
         tools, origin = self.tools.of(session), self.app.store.sessions.origin
         while (info := origin(session)).kind == "child":
             session = info.parent

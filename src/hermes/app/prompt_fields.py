@@ -146,7 +146,7 @@ class FrontMatter:
         return name if ":" in name else name.replace("/", ":", 1)
 
     def mode(self) -> str:
-        """What is asked about."""
+        """The approval mode."""
         keys = ("mode", "permissionMode")
         name = self.words(*keys).lower()
         name = _MODES.get(name, name)

@@ -1,4 +1,4 @@
-"""Batches: listing them, how far they are, statistics, exports, scores."""
+"""Batches: lists, progress, statistics, exports and scores."""
 
 import shutil
 from collections import Counter
@@ -195,7 +195,7 @@ def cost_text(usd: float, unpriced: int) -> str:
 
 
 def status_of(context: CommandContext, batch: Batch, stopped_by: str = "") -> BatchStatus:  # fmt: skip
-    """How far a batch is, by the session log."""
+    """The progress of a batch, computed from the session log."""
     states = row_states(context.app, batch)
     scores = [one.score for one in states if one.score is not None]
     return BatchStatus(

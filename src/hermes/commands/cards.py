@@ -104,13 +104,13 @@ class CardOptions(TypedDict, total=False):
 
 
 def _change(boards: Boards, card: Card, what: str) -> CardChange:
-    """What a person sees of a change."""
+    """The result that a person sees after a change."""
     why = card_details(boards, card.id, history=1).why
     return CardChange(card=card, what=what, why=why)
 
 
 def _ended(context: CommandContext, card: Card, what: str) -> CardChange:
-    """What a person sees of the end of a card: also where its work is, if something is left."""
+    """The result that a person sees after a card has ended: also where its work is, if anything is left."""
     boards = boards_of(context)
     if card.status in OVER:
         told = clear_workspaces(context.app, boards, card.id)
@@ -220,7 +220,7 @@ def list_cards(  # noqa: PLR0913 - the options of a command
 
 
 def _statuses(text: str) -> tuple[CardStatus, ...]:
-    """Raises UsageError for a status that there is not."""
+    """Raises UsageError for a status that does not exist."""
     wanted = words(text)
     if unknown := set(wanted) - set(STATUSES):
         raise UsageError(

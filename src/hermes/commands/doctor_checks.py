@@ -94,7 +94,7 @@ def python_version(site: Site) -> list[Finding]:
 
 
 def _module_path(site: Site) -> list[Finding]:
-    """A relative folder in PYTHONPATH is whichever one Python is started in: code there runs before ours.
+    """Which folder a relative path in PYTHONPATH means depends on where Python is started; code in it runs before ours.
 
     The `hermes` command ignores PYTHONPATH; `python -m hermes` does not.
     """
@@ -373,7 +373,7 @@ def damaged_files(site: Site) -> list[Finding]:
 
 
 def sandbox(site: Site) -> list[Finding]:
-    """What confines the commands Hermes runs, found by really confining one."""
+    """What confines the commands that Hermes runs, found by actually confining one."""
     from hermes.tools.sandbox.detect import find_sandbox  # takes long to load
 
     found = find_sandbox(
@@ -448,7 +448,7 @@ def git(site: Site) -> list[Finding]:
 
 
 def worktrees(site: Site) -> list[Finding]:
-    """Worktrees that nobody needs any more, or that hold work which is not merged."""
+    """Worktrees that nobody needs any more, or that hold unmerged work."""
     from hermes.app.worktrees import Worktrees, worktrees_folder
 
     folder = worktrees_folder(site.environ, Path.home())
@@ -519,7 +519,7 @@ def gateway(site: Site) -> list[Finding]:
 
 
 def language(_site: Site) -> list[Finding]:
-    """The language of this process, what of it is missing, and whether texts of one's own can be used."""
+    """The language of this process, how much of it is missing, and whether the user's own texts can be used."""
     sentences = current_sentences()
     if sentences is None:
         return []

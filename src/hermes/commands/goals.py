@@ -91,7 +91,7 @@ SubgoalText = Annotated[
 
 
 class GoalReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's goal and how far it is."""
+    """A session's goal and its progress."""
 
     session: str
     status: GoalStatus
@@ -372,7 +372,7 @@ def _report(context: CommandContext, name: str) -> GoalReport:
 
 
 async def _write(context: CommandContext, session: str, *events: Event) -> None:
-    """Writes what a person decided, and works on it where sessions run."""
+    """Writes a person's decision, and acts on it if this process runs sessions."""
     service = context.service
     if service is None:
         await asyncio.to_thread(context.app.record, session, *events)
@@ -397,7 +397,7 @@ async def _begin(context: CommandContext, name: str, text: str) -> TextResult:
 
 
 async def _draft(context: CommandContext, name: str, text: str) -> TextResult:
-    """Lets a model write the conditions. They hold once the person has read them and resumes."""
+    """Lets a model write the conditions. They apply once the person has read them and resumes."""
     if not text:
         how = f"hermes goal set {name} 'draft TEXT'"
         if context.conversation is not None:

@@ -199,7 +199,7 @@ def sync_learning(context: CommandContext) -> TextResult:
 def revert_change(
     context: CommandContext, under: str, change: str, *, whole: bool
 ) -> TextResult:
-    """Reverts a change and says which files that concerned."""
+    """Reverts a change and says which files it concerned."""
     reverted = context.learning.revert(change, under, whole=whole)
     if not reverted.files:
         return message(t("Nothing has changed since; there is nothing to revert."))
@@ -215,7 +215,7 @@ def revert_change(
 
 
 def _service(provider: MemoryProvider) -> str:
-    """How the memory service is."""
+    """The state of the memory service."""
     try:
         found = provider.recent(_MAX_COUNTED_NOTES)
     except HermesError as error:

@@ -1,4 +1,4 @@
-"""People in chat apps: who has access, letting somebody in, and taking it back."""
+"""People in chat apps: who has access, and how it is granted and revoked."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
