@@ -39,7 +39,7 @@ from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import environment, load, load_secrets
 from hermes.settings.models import CustomProvider
 from hermes.settings.secrets import is_secret_variable
-from hermes.text.plurals import short_number
+from hermes.text.formats import short_number
 from hermes.text.translation import Later, current_sentences, translator
 
 if TYPE_CHECKING:

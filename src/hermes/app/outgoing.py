@@ -57,13 +57,13 @@ class _Chat(msgspec.Struct):
 
 
 class _GatewayOwner(msgspec.Struct):
-    """What the gateway's status file says of its process."""
+    """What the gateway's status file says about its process."""
 
     owner: str
 
 
 def gateway_status_file(home: Home) -> Path:
-    """The file in which a gateway says how it is."""
+    """The file in which a gateway reports its state."""
     return home.root / "gateway" / "status.json"
 
 

@@ -25,7 +25,7 @@ from hermes.settings.yaml_read import parse_yaml
 from hermes.store import open_store
 from hermes.store.boards import BoardTransaction
 from hermes.store.store import Store
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.text.translation import translator
 
 t = translator(__name__)

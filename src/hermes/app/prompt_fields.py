@@ -14,7 +14,7 @@ import msgspec
 from hermes.core.budget import parse_amount
 from hermes.primitives.untyped import object_of
 from hermes.settings.yaml_read import YamlTooDeep, parse_yaml
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.tools.project_rules import front_matter
 from hermes.tools.toolsets import fits
 
@@ -146,7 +146,7 @@ class FrontMatter:
         return name if ":" in name else name.replace("/", ":", 1)
 
     def mode(self) -> str:
-        """What is asked about."""
+        """The approval mode."""
         keys = ("mode", "permissionMode")
         name = self.words(*keys).lower()
         name = _MODES.get(name, name)

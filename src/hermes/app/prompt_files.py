@@ -103,7 +103,7 @@ class PromptFile(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.path}:{self.lines[key]}" if key in self.lines else self.path
 
     def unknown_tools(self, names: Iterable[str]) -> tuple[str, ...]:
-        """What the file names as a tool, and is none of these."""
+        """The tools that the file names but that are not among these."""
         known = tuple(names)
         return tuple(
             entry
@@ -121,7 +121,7 @@ class PromptFile(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def expanded(self, arguments: str) -> str:
-        """The text of a command with what was typed behind it."""
+        """The text of a command with what was typed after it."""
         words = arguments.split()
         text = re.sub(
             r"\$(ARGUMENTS|[1-9])",
@@ -366,7 +366,9 @@ def called_prompt(
 
 
 def aliased(line: str, aliases: Mapping[str, str]) -> str:
-    """The line that an alias of the settings stands for, with what was typed behind it; the same line if it is none."""
+    """The line that an alias of the settings stands for, with what was typed after it; the line itself if it is no
+    alias.
+    """
     name, _, rest = line.removeprefix("/").partition(" ")
     if not line.startswith("/") or name not in aliases:
         return line

@@ -22,7 +22,7 @@ from hermes.errors import HermesError, NotFound, Refused, UsageError
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import PRIVATE_FILE, make_private_folder, replace_file
 from hermes.settings.load import environment
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.text.translation import translator
 from hermes.tools.sandbox.git_settings import is_harmless
 

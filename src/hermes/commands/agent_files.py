@@ -70,7 +70,7 @@ class AgentList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownAgent(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an agent's file says, and what of it does not hold here."""
+    """Everything in an agent's file, and which parts of it don't apply here."""
 
     name: str
     description: str
@@ -213,7 +213,9 @@ def agent_to_edit(context: CommandContext, name: str) -> PromptFile:
 
 
 def after_edit(context: CommandContext, before: PromptFile) -> TextResult:
-    """What an edit made of an agent. The user agrees to their own edit of a file that they had agreed to."""
+    """Describes an agent after an edit. A file that the user had agreed to stays agreed to, because the edit is their
+    own.
+    """
     folder, files = folder_of(context), prompt_files(context)
     if before.in_project and before.is_trusted:
         _agree(files, folder, Path(before.path))
@@ -227,7 +229,7 @@ def after_edit(context: CommandContext, before: PromptFile) -> TextResult:
 
 
 def _found(context: CommandContext, name: str) -> PromptFile:
-    """The agent of that name, also one that can't be used."""
+    """The agent of that name, even if it can't be used."""
     known = prompt_files(context).all(folder_of(context), "agent")
     found = next((one for one in known if one.name == name.lower()), None)
     if found is None:

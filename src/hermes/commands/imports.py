@@ -9,13 +9,13 @@ from hermes.app.learning.import_undo import ImportUndo
 from hermes.app.learning.importer import Importer
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
 from hermes.commands.views import Block, TextResult, line, message
 from hermes.errors import UsageError
 from hermes.learning.imports.sources import Kind, SkippedItem
 from hermes.learning.learning_service import LearningService
 from hermes.primitives.files import replace_file
 from hermes.settings.redaction import mask
+from hermes.text.formats import first_line
 from hermes.text.translation import to_translate, translator
 from hermes.tools.escapes import shown
 

@@ -162,7 +162,7 @@ def _write(context: CommandContext, one: FoundServer) -> None:
 
 
 def _taken(context: CommandContext, one: FoundServer) -> str:
-    """A secret of the server whose name stands for something else; empty if there is none."""
+    """A secret of the server whose name is already used for something else; empty if there is none."""
     secrets = context.secrets
     return next(
         (

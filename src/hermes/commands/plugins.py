@@ -1,4 +1,4 @@
-"""Plugins and hooks: which there are, and letting one run exactly as it is now."""
+"""Plugins and hooks: listing them, and allowing one to run exactly as it is now."""
 
 import asyncio
 import inspect

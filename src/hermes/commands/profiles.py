@@ -10,11 +10,11 @@ import msgspec
 from hermes.app.profiles import Profile, ProfileContents, Profiles, contents_of
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
 from hermes.commands.views import Block, Line, Record, TextResult, line, message, table
 from hermes.errors import HermesError, NotFound
 from hermes.settings.load import find_base, find_home, load_secrets
 from hermes.settings.profiles import DEFAULT_PROFILE
+from hermes.text.formats import first_line
 from hermes.text.translation import to_translate, translator
 from hermes.tools.escapes import shown
 

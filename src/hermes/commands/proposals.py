@@ -7,11 +7,11 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, first_line
 from hermes.commands.views import Block, DiffBlock, TextResult, line, message
 from hermes.errors import translated
 from hermes.learning.change import LearningError
 from hermes.learning.proposals import Proposal
+from hermes.text.formats import ago, first_line
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

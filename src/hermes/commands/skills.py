@@ -9,7 +9,6 @@ import msgspec
 from hermes.children.git_folder import find_git
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, first_line
 from hermes.commands.memory import (
     ChangeHistory,
     ChangeId,
@@ -38,6 +37,7 @@ from hermes.learning.skill_folders import Archived
 from hermes.learning.skill_install import InstallPlan, altered, install, plan
 from hermes.learning.skill_records import SkillUse
 from hermes.learning.skill_source import open_skill_source
+from hermes.text.formats import ago, first_line
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

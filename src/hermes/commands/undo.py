@@ -9,9 +9,9 @@ import msgspec
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
 from hermes.commands.sessions import open_log
 from hermes.commands.views import Block, DiffBlock, TextResult, line, message
+from hermes.text.formats import first_line
 from hermes.text.translation import translator
 
 t = translator(__name__)

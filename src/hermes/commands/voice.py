@@ -39,7 +39,7 @@ _LOOKS: dict[str, Look] = {OK: "good", WARN: "warn"}
 
 
 class SenseHealth(msgspec.Struct, frozen=True):
-    """Whether one sense works, and by what."""
+    """Whether one direction of speech works, and with which backend."""
 
     sense: str
     status: str

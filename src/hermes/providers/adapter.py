@@ -6,7 +6,7 @@ rule about a format can be tested without a socket.
 
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 
@@ -86,6 +86,22 @@ class Codec(Writer, Protocol):
         ...
 
     def reader(self, endpoint: ModelEndpoint) -> Reader: ...
+
+
+class OpenAiCodec:
+    """What OpenAI's two wire formats share: addresses below one base URL, and no headers of their own."""
+
+    path: ClassVar[str]
+    unsettled = 1
+
+    def url(self, endpoint: ModelEndpoint) -> str:
+        return endpoint.base_url.rstrip("/") + self.path
+
+    def models_url(self, endpoint: ModelEndpoint) -> str:
+        return endpoint.base_url.rstrip("/") + "/models"
+
+    def headers(self) -> Mapping[str, str]:
+        return {}
 
 
 class ModelAdapter:

@@ -35,7 +35,7 @@ _GRANT_INTERVAL_S = 0.2  # between looks whether a running row gave something ba
 
 
 class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a batch is."""
+    """The progress of a batch."""
 
     rows: int
     done: int = 0
@@ -85,7 +85,7 @@ class BatchRunner:
 
     @property
     def progress(self) -> BatchProgress:
-        """How far it is now."""
+        """The progress so far."""
         states = self._states.values()
         return BatchProgress(
             rows=self._batch.rows,
@@ -138,7 +138,7 @@ class BatchRunner:
                 await agent.service.hold(session)
 
     async def _work(self, queue: deque[RowState]) -> None:
-        """One worker: takes a row after the other."""
+        """One worker: takes one row after another."""
         while queue and not self._stopping.is_set():
             state = queue.popleft()
             used = self._allowance.used_by(state) if not state.is_over else 0.0
@@ -204,7 +204,7 @@ class BatchRunner:
         )
 
     async def _run_row(self, state: RowState, cap: str) -> RowState:
-        """Runs a row, or goes on with it. Whatever happens is the state that it returns."""
+        """Runs a row, or continues it. Whatever happens, returns the state of the row."""
         row = self._rows[state.number - 1]
         is_done = state.status == "done"  # and only has no score yet
         attempt = state.attempt + (state.is_over and not is_done)

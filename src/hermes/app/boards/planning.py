@@ -15,8 +15,9 @@ from msgspec import Meta
 from hermes.app.agent import Agent
 from hermes.app.app import App
 from hermes.app.boards import card_rules as rules
-from hermes.app.boards.board_service import Boards, CardDraft, check_draft
+from hermes.app.boards.board_service import Boards
 from hermes.app.boards.card_context import card_context
+from hermes.app.boards.card_draft import CardDraft, check_draft
 from hermes.app.prompt_files import PromptFile, PromptFiles
 from hermes.errors import HermesError, Refused
 from hermes.schema.boards import KANBAN_SURFACE, PLAIN_AGENT, Card, CardEdited

@@ -25,7 +25,7 @@ from hermes.learning.memory import FILES
 from hermes.learning.skill import MAIN
 from hermes.learning.skill_source import SkillSource
 from hermes.mcp.config_import import find_servers
-from hermes.text.plurals import count
+from hermes.text.formats import count
 
 _ON_REQUEST = "secrets are only imported with --secrets"
 

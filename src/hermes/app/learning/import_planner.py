@@ -29,7 +29,7 @@ from hermes.providers.routing import route_to
 from hermes.settings import Secrets
 from hermes.settings.load import load_secrets, read_config
 from hermes.settings.sections import Settings
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.text.translation import translator
 
 t = translator(__name__)

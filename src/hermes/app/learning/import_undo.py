@@ -33,7 +33,7 @@ from hermes.learning.memory_entries import Notes
 from hermes.primitives.untyped import object_of
 from hermes.settings.edit import remove_entry, set_secret, unset_value
 from hermes.settings.load import load_secrets, read_config
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.tools.policy import RuleFile
 
 TABLES = ("mcp_servers", "custom_providers")

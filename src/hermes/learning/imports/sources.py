@@ -17,7 +17,7 @@ from hermes.learning.imports import (
     pi,
 )
 from hermes.learning.imports.conversation import ImportedConversation
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.text.translation import translator
 
 t = translator(__name__)

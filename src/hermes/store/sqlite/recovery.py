@@ -25,7 +25,7 @@ from hermes.store.sqlite.database_file import (
     create,
     settle,
 )
-from hermes.text import plurals
+from hermes.text import formats
 
 if TYPE_CHECKING:
     from hermes.store.sqlite.lost_rows import SessionHead
@@ -73,7 +73,7 @@ class Recovery(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return (
             f"the session database was damaged ({self.reason}). The damaged file is kept as {self.kept_aside}; "
-            f"{plurals.count(self.rows, 'row')} of {plurals.count(self.sessions, 'session')} "
+            f"{formats.count(self.rows, 'row')} of {formats.count(self.sessions, 'session')} "
             f"{'was' if self.rows == 1 else 'were'} read from it into a new database; {self._losses()}."
             + (
                 f" Parts of these tables are missing: {', '.join(self.unread)}."

@@ -14,7 +14,6 @@ import msgspec
 from hermes.app import build
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import DAY_S
 from hermes.commands.views import TextResult, message
 from hermes.errors import HermesError, UsageError
 from hermes.installation import install_hint
@@ -27,6 +26,7 @@ from hermes.surfaces.dashboard.running_file import (
     running_dashboard,
 )
 from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
+from hermes.text.formats import DAY_S
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

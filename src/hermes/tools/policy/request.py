@@ -17,7 +17,7 @@ import msgspec
 
 from hermes.core.ports import Tool
 from hermes.errors import ToolFailed
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.tools.escapes import shown
 from hermes.tools.files.diff import edit_diff, text_diff
 from hermes.tools.files.edit_match import plan_edit

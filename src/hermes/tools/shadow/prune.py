@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hermes.children.helper_programs import add_workspace
 from hermes.primitives.files import make_private_folder
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.tools.shadow.path_state import PathState
 from hermes.tools.shadow.repository import EMPTY_TREE, ShadowGit, ShadowRepository
 from hermes.tools.shadow.shadows import Shadows
