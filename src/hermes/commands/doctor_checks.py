@@ -336,9 +336,10 @@ def _problems(
             Finding(check, mark, translated(error.words), translated(error.hint_words))
         ]
     otherwise = t("Correct {name}.", name=name) if name else t("Correct or unset it.")
-    hints = [problem.hint[:1].upper() + problem.hint[1:] for problem in problems]
+    hints = [translated(problem.hint) for problem in problems]
+    hints = [hint[:1].upper() + hint[1:] for hint in hints]
     return [
-        Finding(check, mark, problem.where(name), hint or otherwise)
+        Finding(check, mark, problem.shown_where(name), hint or otherwise)
         for problem, hint in zip(problems, hints, strict=True)
     ]
 

@@ -39,7 +39,7 @@ from hermes.store import Store
 from hermes.store.log_row import MAX_EVENT_BYTES, Row
 from hermes.store.search import MessageHit
 from hermes.store.sessions import FiledAs, SessionInfo
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -188,7 +188,7 @@ class LogCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         for problem in self.problems:
-            yield Line((Span("fail ", "bad"), Span(problem)))
+            yield Line((Span("fail ", "bad"), Span(shown_reason(problem))))
         checked = t(
             "Checked {sessions} and {rows}",
             sessions=t("{count:,} session", "{count:,} sessions", count=self.sessions),
@@ -220,7 +220,7 @@ def open_log(context: CommandContext) -> Store:
         )
     store = context.app.store
     if (damage := store.recovery or store.incomplete) is not None:
-        context.surface.warn(str(damage))
+        context.surface.warn(shown_reason(str(damage)))
     return store
 
 

@@ -126,7 +126,17 @@ class Translator:
         return Later(self, text, None, values)
 
 
-class Later:
+class LaterWords:
+    """Words that are translated when they are shown, also as a value in another sentence. Their `str` is English."""
+
+    __slots__ = ()
+
+    def shown(self) -> str:
+        """The words in the reader's language."""
+        raise NotImplementedError
+
+
+class Later(LaterWords):
     """A sentence that is translated when it is shown. Its `str` is English."""
 
     __slots__ = ("_plural", "_text", "_translate", "_values")
@@ -143,8 +153,8 @@ class Later:
         self._plural = plural
         self._values = values
 
+    # pyrefly: ignore[missing-override-decorator]
     def shown(self) -> str:
-        """The sentence in the reader's language."""
         return self._translate(self._text, self._plural, **self._values)
 
     def __str__(self) -> str:
@@ -152,7 +162,7 @@ class Later:
             return self.shown()
 
 
-class LoggedWords:
+class LoggedWords(LaterWords):
     """Sentences of the log as those of an error. Their `str` is English."""
 
     __slots__ = ("_text",)
@@ -160,18 +170,35 @@ class LoggedWords:
     def __init__(self, text: str) -> None:
         self._text = text
 
+    # pyrefly: ignore[missing-override-decorator]
     def shown(self) -> str:
-        """The sentences in the reader's language."""
         return shown_reason(self._text)
 
     def __str__(self) -> str:
         return self._text
 
 
+class JoinedWords(LaterWords):
+    """Sentences one after the other, as those of an error. Their `str` is English."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, *parts: str | LaterWords) -> None:
+        self._parts = parts
+
+    # pyrefly: ignore[missing-override-decorator]
+    def shown(self) -> str:
+        words = (one if isinstance(one, str) else one.shown() for one in self._parts)
+        return " ".join(filter(None, words))
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, map(str, self._parts)))
+
+
 def _filled(found: str, text: str, values: dict[str, object]) -> str:
     """A translation with its values; the English text if the translation has a mistake, as one's own may."""
     values = {
-        name: value.shown() if isinstance(value, Later) else value
+        name: value.shown() if isinstance(value, LaterWords) else value
         for name, value in values.items()
     }
     try:
