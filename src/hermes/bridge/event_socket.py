@@ -99,11 +99,14 @@ class EventSocket:
                     return
                 time.sleep(
                     self._errors.note(
-                        "accepting connections to the event socket", error
+                        "accepting connections to the event socket",
+                        error,  # not translated
                     )
                 )
                 continue
-            self._errors.succeeded("accepting connections to the event socket")
+            self._errors.succeeded(
+                "accepting connections to the event socket"
+            )  # not translated
             threading.Thread(
                 target=self._answer,
                 args=(peer,),
@@ -299,6 +302,6 @@ def read_line(peer: socket.socket) -> bytes:
     while not line.endswith(b"\n"):
         data = peer.recv(4096)
         if not data or len(line) > _MAX_REQUEST_BYTES:
-            raise ValueError("the line has no end")
+            raise ValueError("the line has no end")  # not translated
         line += data
     return line

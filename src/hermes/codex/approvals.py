@@ -379,7 +379,8 @@ def _cut(changes: Sequence[PatchedFile], cwd: str) -> str:
         if hidden
         else ""
     )
-    return f"{diff[:_MAX_QUESTION_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch not shown here{files} ...]"  # not translated
+    note = f"[... {left:,} more characters of the patch not shown here{files} ...]"  # not translated
+    return f"{diff[:_MAX_QUESTION_DIFF_CHARACTERS]}\n{note}"
 
 
 def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:

@@ -71,8 +71,12 @@ def check_events(site: Site) -> list[Finding]:
             Finding(
                 "events",
                 FAIL,
-                t("NATS at {shown}: {fault}", shown=options.shown, fault=found.fault),
-                found.to_do,
+                t(
+                    "NATS at {shown}: {fault}",
+                    shown=options.shown,
+                    fault=shown_reason(found.fault),
+                ),
+                shown_reason(found.to_do),
             )
         ]
     encrypted = "encrypted" if found.is_encrypted else "not encrypted"

@@ -8,6 +8,10 @@ from hermes.errors import SettingsError, ToolFailed
 from hermes.mcp.definitions import Definition, Listing, difference
 from hermes.mcp.results import unusable
 from hermes.mcp.server_cache import ToolPins
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 ACCEPT = "Use it as it is now"
 REFUSE = "Don't use it"
@@ -87,8 +91,9 @@ class PinnedTools:
                 f"{what}, and nobody could be asked.", hint=f"Nothing was done. {later}"
             ) from nobody
         if said.strip().lower() not in {ACCEPT.lower(), "yes", "y"}:
-            hint = (
-                f"Nothing was done. Do not try to do the same in another way. {later}"
+            hint = t.later(
+                "Nothing was done. Do not try to do the same in another way. {later}",
+                later=later,
             )
             raise ToolFailed(f"{what}, and the user does not want it.", hint=hint)
 

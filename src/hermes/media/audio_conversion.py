@@ -10,9 +10,9 @@ import msgspec
 
 from hermes.children.own_python import module_command
 from hermes.errors import MediaError, MediaErrorKind
-from hermes.installation import install_hint
 from hermes.media.audio import Audio, AudioFormat, audio_format
 from hermes.media.audio_child import ChildAudio, ChildProblem, ChildTranscript
+from hermes.text.install_words import install_hint
 from hermes.text.translation import translator
 from hermes.tools.sandbox.confined_run import ConfinedProgram, run_confined
 from hermes.tools.sandbox.session_tmp import TemporaryFolder

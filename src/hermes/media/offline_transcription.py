@@ -5,11 +5,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hermes.errors import MediaError, MediaErrorKind
-from hermes.installation import install_hint
 from hermes.media.audio_child import ChildTranscript
 from hermes.media.audio_conversion import run_audio_child
 from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_in import SENSE, Transcript
+from hermes.text.install_words import install_hint
 from hermes.text.translation import translator
 
 t = translator(__name__)

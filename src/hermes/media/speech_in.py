@@ -9,7 +9,7 @@ import msgspec
 from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps, choose_backend, configured
 from hermes.settings.load import system_locale
-from hermes.text.translation import translator
+from hermes.text.translation import JoinedWords, translator
 
 t = translator(__name__)
 
@@ -95,11 +95,12 @@ def _is_english(environment: Mapping[str, str]) -> bool:
 def _advice() -> str:
     from importlib.util import find_spec
 
-    from hermes.installation import install_hint
+    from hermes.text.install_words import install_hint
 
     if find_spec("faster_whisper") is not None:
         return "Download Whisper: hermes voice add whisper (for English alone, set media.language to en)"
-    return f"{install_hint('voice')} (or use OpenAI: hermes config set VOICE_API_KEY)"
+    openai = t.later("Or use OpenAI: hermes config set VOICE_API_KEY")
+    return JoinedWords(install_hint("voice"), openai)
 
 
 def transcribe(deps: SpeechDeps, path: Path) -> Transcript:

@@ -12,7 +12,7 @@ from cronsim import CronSim, CronSimError
 
 from hermes.schedules.time_zones import ScheduleError, zone
 from hermes.schema.schedules import Cron, Days, Every, Once, Rule
-from hermes.text.translation import translator
+from hermes.text.translation import LoggedWords, translator
 
 t = translator(__name__)
 
@@ -45,7 +45,9 @@ def cron(text: str) -> Cron:
         )
     expression = _ALIASES.get(text, text)
     if len(expression.split()) != 5:
-        hint = "It has five: minute, hour, day of the month, month, day of the week. Such as: 0 9 * * 1-5"
+        hint = t.later(
+            "It has five: minute, hour, day of the month, month, day of the week. Such as: 0 9 * * 1-5"
+        )
         raise ScheduleError(
             t.later(
                 "{text!r} is not a cron expression: it has {count} fields.",
@@ -57,7 +59,7 @@ def cron(text: str) -> Cron:
     try:
         CronSim(expression, datetime(2026, 1, 1))  # noqa: DTZ001 - only to read it
     except (CronSimError, AssertionError) as error:
-        what = str(error).replace("Bad", "it has a bad") or "it can't be read"
+        what = LoggedWords(str(error) or t.logged("it can't be read"))
         raise ScheduleError(
             t.later("{text!r} is not a cron expression: {what}.", text=text, what=what),
             hint=t.later("Such as: 0 9 * * 1-5"),

@@ -198,7 +198,9 @@ class Catalogue:
     def _read(self, path: Path) -> dict[PoKey, tuple[str, ...]]:
         try:
             if path.stat().st_size > MAX_OVERLAY_BYTES:
-                self.overlay_problem = f"{path} can't be used: it is larger than 1 MiB."
+                self.overlay_problem = (
+                    f"{path} can't be used: it is larger than 1 MiB."  # not translated
+                )
                 return {}
             found = parse_po(path.read_text("utf-8"))
         except FileNotFoundError:

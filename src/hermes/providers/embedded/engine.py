@@ -18,7 +18,6 @@ from hermes.children.own_python import module_command
 from hermes.children.piped_child import PipedChild
 from hermes.children.process_tree import describe_exit
 from hermes.errors import ModelError
-from hermes.installation import install_hint
 from hermes.providers.control_tokens import plain_text, without_control_tokens
 from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.completion import (
@@ -27,7 +26,8 @@ from hermes.providers.embedded.completion import (
     CompletionEnded,
     CompletionText,
 )
-from hermes.text.translation import translator
+from hermes.text.install_words import install_hint
+from hermes.text.translation import JoinedWords, translator
 
 t = translator(__name__)
 
@@ -294,7 +294,12 @@ def _failure(report: engine_wire.Failed) -> ModelError:
     """Turns a child's failure into an error for a person."""
     match report.reason:
         case "engine_missing":
-            hint = f"Connect another model with `hermes setup`, or add the local engine. {install_hint('local')}"
+            hint = JoinedWords(
+                t.later(
+                    "Connect another model with `hermes setup`, or add the local engine."
+                ),
+                install_hint("local"),
+            )
             return ModelError(
                 t.later("the engine of the local model is not installed"),
                 hint=hint,
