@@ -40,6 +40,7 @@ _SQL = re.compile(
     r"\s*(?:--|ALTER|AND|ATTACH|BEGIN|CASE|CREATE|DELETE|DROP|FROM|INSERT|JOIN|LEFT|LOCK|NOTIFY|ON|ORDER|PRAGMA"
     r"|RETURNING|ROLLBACK|SELECT|SET|UNION|UPDATE|VALUES|WHERE|WITH)\b"
 )
+_PATTERN = re.compile(r"\(\?[:i]|\\[bws]")
 _COLUMNS = re.compile(r"[a-z_]+(?:, [a-z_]+)+")
 _COMMAND_LINE = re.compile(r"^[ {}]*(?:/|hermes )[^.,;:()?!]*$")
 _OPENING = re.compile(r"^\s*#|[(\[{]  # ")
@@ -315,7 +316,7 @@ class _Finder(ast.NodeVisitor):
     def _take(self, text: str, node: ast.expr) -> None:
         if not _SEVERAL_WORDS.search(text) or _COMMAND_LINE.match(text):
             return
-        if _SQL.match(text) or _COLUMNS.fullmatch(text):
+        if _SQL.match(text) or _COLUMNS.fullmatch(text) or _PATTERN.search(text):
             return
         lines = self._lines[node.lineno - 1 : node.end_lineno]
         above = self._lines[max(node.lineno - 2, 0)]

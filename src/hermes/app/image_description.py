@@ -110,9 +110,7 @@ class ImageDescriber:
             *(self._describe(session, *one) for one in looked)
         )
         return [
-            *(
-                _unseen(source, "there were too many at once") for source in passed
-            ),  # not translated
+            *(_unseen(source, _TOO_MANY) for source in passed),  # not translated
             *(one for one in described if one is not None),
         ]
 
@@ -159,9 +157,6 @@ class ImageDescriber:
         if not self._ocr or not _is_file(image):
             return False
         return _has_ocr()
-
-
-_TOO_MANY = "there were too many at once"  # not translated: a model reads it
 
 
 class SessionPictures:

@@ -34,6 +34,9 @@ _LAST_EVENTS_TIMEOUT_S = 1.0  # for readers to receive the last events
 _encode = msgspec.json.Encoder().encode
 
 
+_ACCEPTING = "accepting connections to the event socket"  # not translated
+
+
 class SocketRequest(msgspec.Struct, frozen=True):
     """A client's request: the events of a pattern, or the counters. `dashboard` means that a dashboard has started."""
 
@@ -97,16 +100,9 @@ class EventSocket:
             except OSError as error:
                 if self._is_closed:
                     return
-                time.sleep(
-                    self._errors.note(
-                        "accepting connections to the event socket",
-                        error,  # not translated
-                    )
-                )
+                time.sleep(self._errors.note(_ACCEPTING, error))
                 continue
-            self._errors.succeeded(
-                "accepting connections to the event socket"
-            )  # not translated
+            self._errors.succeeded(_ACCEPTING)
             threading.Thread(
                 target=self._answer,
                 args=(peer,),

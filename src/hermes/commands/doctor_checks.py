@@ -30,7 +30,12 @@ from hermes.settings.value_origins import (
     variable_problems,
     variable_warnings,
 )
-from hermes.text.translation import LANGUAGES, current_sentences, translator
+from hermes.text.translation import (
+    LANGUAGES,
+    current_sentences,
+    shown_reason,
+    translator,
+)
 
 t = translator(__name__)
 
@@ -526,7 +531,7 @@ def sandbox(site: Site) -> list[Finding]:
                 t(
                     "Landlock confines commands, but less well: {limits}. {why}",
                     limits=limits,
-                    why=found.why,
+                    why=shown_reason(found.why),
                 ),
                 install,
             )
@@ -537,7 +542,10 @@ def sandbox(site: Site) -> list[Finding]:
     )
     return [
         Finding(
-            "sandbox", WARN, t("commands are not confined. {why}", why=found.why), to_do
+            "sandbox",
+            WARN,
+            t("commands are not confined. {why}", why=shown_reason(found.why)),
+            to_do,
         )
     ]
 

@@ -22,7 +22,7 @@ t = translator(__name__)
 _MAX_OUTPUT_BYTES = 400 * 1024**2
 _CONVERSION_TIMEOUT_S = 300.0
 _SENSE = "sound conversion"
-_UNREADABLE_HINT = (
+_UNREADABLE_HINT = t.later(
     "The file is unchanged. Record it again, or convert it to WAV, MP3 or OGG."
 )
 _RESULT = msgspec.json.Decoder(ChildAudio | ChildTranscript | ChildProblem)

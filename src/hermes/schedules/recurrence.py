@@ -12,7 +12,7 @@ from cronsim import CronSim, CronSimError
 
 from hermes.schedules.time_zones import ScheduleError, zone
 from hermes.schema.schedules import Cron, Days, Every, Once, Rule
-from hermes.text.translation import LoggedWords, translator
+from hermes.text.translation import translator
 
 t = translator(__name__)
 
@@ -59,7 +59,12 @@ def cron(text: str) -> Cron:
     try:
         CronSim(expression, datetime(2026, 1, 1))  # noqa: DTZ001 - only to read it
     except (CronSimError, AssertionError) as error:
-        what = LoggedWords(str(error) or t.logged("it can't be read"))
+        what = t.later("it can't be read")
+        if str(error).startswith("Bad "):
+            field = str(error).removeprefix("Bad ")
+            what = t.later("it has a bad {field}", field=field)
+        elif str(error):
+            what = str(error)
         raise ScheduleError(
             t.later("{text!r} is not a cron expression: {what}.", text=text, what=what),
             hint=t.later("Such as: 0 9 * * 1-5"),

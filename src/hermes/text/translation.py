@@ -215,6 +215,12 @@ def shown_reason(text: str) -> str:
     return text if sentences is None or not text else sentences.reason(text)
 
 
+def shown_problem(text: str) -> str:
+    """Returns a problem, `place: reason`, with its reason in the reader's language."""
+    place, colon, reason = text.partition(": ")
+    return f"{place}{colon}{shown_reason(reason)}" if colon else shown_reason(text)
+
+
 def shown_approval_reason(text: str) -> str:
     """Returns why a person is asked, in the reader's language. Only for showing: the hash of a request has the English text."""
     sentences = current_sentences()

@@ -37,6 +37,11 @@ _MAX_FOUND_NOTES = 10
 _YES, _NO, _LATER = "Keep it", "Don't keep it", "Decide later"
 
 
+_REJECTED_BEFORE = (
+    "Not saved: the user has rejected exactly this before."  # not translated
+)
+
+
 class ChangeTarget(Protocol):
     """Accepts the changes that the tools make."""
 
@@ -204,7 +209,7 @@ class ConversationChanges:
         proposal = await asyncio.to_thread(self._learning.propose, change, origin, why)
         if proposal.status == "rejected":
             return ToolResult(
-                text="Not saved: the user has rejected exactly this before.",
+                text=_REJECTED_BEFORE,
                 ok=False,  # not translated
             )
         await asyncio.to_thread(self._record, context.session, proposed(proposal))

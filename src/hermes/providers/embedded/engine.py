@@ -27,7 +27,7 @@ from hermes.providers.embedded.completion import (
     CompletionText,
 )
 from hermes.text.install_words import install_hint
-from hermes.text.translation import JoinedWords, translator
+from hermes.text.translation import JoinedWords, LoggedWords, translator
 
 t = translator(__name__)
 
@@ -209,7 +209,7 @@ class _Child:
     async def send(self, command: engine_wire.Command) -> None:
         """Writes one command. Raises ConnectionError if the child has ended."""
         if not self.alive:
-            raise ConnectionResetError("the engine has ended")
+            raise ConnectionResetError(t.logged("the engine has ended"))
         try:
             await self._process.write(self._encoder.encode(command) + b"\n")
         except ConnectionError:
@@ -274,9 +274,16 @@ class _Child:
                 reason="server",
             )
         last = self._process.stderr.last_line()
-        how = describe_exit(code) if code is not None else "it closed its output"
+        how = (
+            describe_exit(code)
+            if code is not None
+            else t.logged("it closed its output")
+        )
         return ModelError(
-            t.later("the local model ended unexpectedly: {reason}", reason=last or how),
+            t.later(
+                "the local model ended unexpectedly: {reason}",
+                reason=LoggedWords(last or how),
+            ),
             hint=t.later(
                 "What it wrote so far is saved. Try again; `hermes doctor` checks the installation."
             ),
@@ -306,7 +313,10 @@ def _failure(report: engine_wire.Failed) -> ModelError:
                 reason="not_found",
             )
         case "library_missing":
-            hint = "It needs the system's libgomp. Debian, Ubuntu: apt install libgomp1. Fedora: dnf install libgomp."
+            hint = t.later(
+                "It needs the system's libgomp. Debian, Ubuntu: apt install libgomp1. Fedora: dnf install "
+                "libgomp."
+            )
             return ModelError(
                 t.later(
                     "the local model can't start: {message}", message=report.message
@@ -315,7 +325,9 @@ def _failure(report: engine_wire.Failed) -> ModelError:
                 reason="not_found",
             )
         case "load":
-            hint = "The file may be damaged or too large for this machine's memory. Try the model `small`."
+            hint = t.later(
+                "The file may be damaged or too large for this machine's memory. Try the model `small`."
+            )
             return ModelError(
                 t.later(
                     "the local model can't be loaded: {message}", message=report.message

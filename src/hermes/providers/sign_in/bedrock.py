@@ -35,7 +35,7 @@ def fetch_token(region: str, profile: str) -> tuple[str, int]:
             _made[profile] = Session(profile=profile or None)
         credentials = _made[profile].get_credentials()
         if credentials is None:
-            raise _unknown("no credentials were found")
+            raise _unknown(t.logged("no credentials were found"))
         request = AWSRequest(
             method="POST",
             url=f"https://{_HOST}/",
