@@ -140,6 +140,7 @@ NOT_FOR_PEOPLE = {
 """Modules and packages below the surfaces whose texts no person reads, and who does. Their errors are translated."""
 
 FOR_PROGRAMS = {
+    "CompressionError": "a detail of a failed request",
     "NotShrunk": "kept beside a picture for the model",
     "NotText": "the policy's own",
     "ToolFailed": "a model reads it",

@@ -38,7 +38,7 @@ from hermes.learning.skill_folders import Archived
 from hermes.learning.skill_install import InstallPlan, altered, install, plan
 from hermes.learning.skill_records import SkillUse
 from hermes.learning.skill_source import open_skill_source
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 

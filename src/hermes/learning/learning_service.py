@@ -176,7 +176,10 @@ class LearningService:
         """Proposes this machine's version after a conflict. Writes it to a file if it can't be proposed."""
         from hermes.learning.remote import keep_aside
 
-        why = f"{conflict.path} was changed here and on another machine at once. This was the change here."  # not translated
+        why = t.logged(
+            "{path} was changed here and on another machine at once. This was the change here.",
+            path=conflict.path,
+        )
         try:
             change = self.skills.change_between(
                 conflict.path, _text(conflict.theirs), _text(conflict.ours)
@@ -184,13 +187,14 @@ class LearningService:
             if change is not None:
                 self.propose(change, Provenance("hermes"), why)
                 return
-            reason = "It is not a file of a skill."  # not translated
+            reason = t.logged("It is not a file of a skill.")
         except LearningError as error:
             reason = error.message
         except UnicodeDecodeError:
-            reason = "It is not text."  # not translated
+            reason = t.logged("It is not text.")
         aside = keep_aside(self.home.root / "learning" / "conflicts", conflict)
-        waiting.warning("%s It is in %s. %s", why, aside, reason)  # not translated
+        place = t.logged("It is in {path}.", path=aside)
+        waiting.warning("%s %s %s", why, place, reason)
 
     def is_users(self, change: Change) -> bool:
         """Returns whether a change would affect what the user wrote or pinned."""

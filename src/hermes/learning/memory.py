@@ -270,7 +270,7 @@ class MemoryFiles:
         text = notes.text.strip()
         if scan(text):  # suspicious only as a whole, or outside of notes
             why = "it looks like injected instructions. See: hermes memory show"  # not translated
-            return f"[{FILES[name]} is left out: {why}]"
+            return f"[{FILES[name]} is left out: {why}]"  # not translated
         limit = self._limits.of(name)
         said = (
             [

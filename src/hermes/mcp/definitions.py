@@ -240,25 +240,33 @@ def difference(before: Definition, now: Definition) -> str:
     lines: list[str] = []
     if before.description != now.description:
         lines += [
-            f"Before: {one_line(before.description, 600)}",
-            f"Now: {one_line(now.description, 1200)}",
+            t.logged("Before: {text}", text=one_line(before.description, 600)),
+            t.logged("Now: {text}", text=one_line(now.description, 1200)),
         ]
     old, new = (
         before.parameters.get("properties", {}),
         now.parameters.get("properties", {}),
     )
-    for words, names in (
-        ("New arguments", [name for name in new if name not in old]),
-        ("Arguments that are gone", [name for name in old if name not in new]),
-        (
-            "Arguments that are described differently",
-            [name for name in new if name in old and new[name] != old[name]],
-        ),
-    ):
-        if names:
-            lines.append(f"{words}: {one_line(', '.join(names))}")
-    if before.read_only != now.read_only:
+    added = [name for name in new if name not in old]
+    gone = [name for name in old if name not in new]
+    other = [name for name in new if name in old and new[name] != old[name]]
+    if added:
+        lines.append(t.logged("New arguments: {names}", names=_listed(added)))
+    if gone:
+        lines.append(t.logged("Arguments that are gone: {names}", names=_listed(gone)))
+    if other:
         lines.append(
-            f"It now says that it {'only reads' if now.read_only else 'may change something'}."
+            t.logged(
+                "Arguments that are described differently: {names}",
+                names=_listed(other),
+            )
         )
-    return "\n".join(lines) or "Its parameters are described differently."
+    if before.read_only != now.read_only:
+        reads = t.logged("It now says that it only reads.")
+        changes = t.logged("It now says that it may change something.")
+        lines.append(reads if now.read_only else changes)
+    return "\n".join(lines) or t.logged("Its parameters are described differently.")
+
+
+def _listed(names: list[str]) -> str:
+    return one_line(", ".join(names))

@@ -60,6 +60,10 @@ class Sentences(Protocol):
         """What a lasting answer covers. Also Hermes' own translation; commands and names in it stay as they are."""
         ...
 
+    def question(self, text: str) -> str:
+        """A question or a choice: each line that is Hermes' own, not a model's. Also Hermes' own translation."""
+        ...
+
 
 class _ProcessLanguage:
     """The language of the user of this process. It is chosen when the first sentence is needed."""
@@ -231,6 +235,12 @@ def shown_approval_scope(text: str) -> str:
     """Returns what a lasting answer covers, in the reader's language. Only for showing, as `shown_approval_reason`."""
     sentences = current_sentences()
     return text if sentences is None or not text else sentences.approval_scope(text)
+
+
+def shown_question(text: str) -> str:
+    """Returns a question, or one of its choices, in the reader's language. Only for showing: an answer is in English."""
+    sentences = current_sentences()
+    return text if sentences is None or not text else sentences.question(text)
 
 
 def to_translate(text: str) -> str:

@@ -88,7 +88,8 @@ def plan_steps(plan: str) -> list[str]:
         elif line.startswith("#") and steps:
             break
     return steps or [
-        plan.strip().partition("\n")[0].lstrip("# ") or "Carry out the plan"
+        plan.strip().partition("\n")[0].lstrip("# ")
+        or "Carry out the plan"  # not translated: a step of the todo list
     ]
 
 

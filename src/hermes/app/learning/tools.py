@@ -25,7 +25,7 @@ from hermes.learning.skill import MAIN, safe_path
 from hermes.schema.event_base import Event
 from hermes.schema.learning import LearningChanged, LearningProposed
 from hermes.schema.tool_spec import ToolResult
-from hermes.text.translation import translator
+from hermes.text.translation import to_translate, translator
 from hermes.tools.tool import tool
 
 t = translator(__name__)
@@ -34,7 +34,9 @@ Action: TypeAlias = Literal["write", "patch", "remove", "retire"]
 Record: TypeAlias = Callable[[str, Event], None]
 _MAX_QUESTION_CHARS = 4_000
 _MAX_FOUND_NOTES = 10
-_YES, _NO, _LATER = "Keep it", "Don't keep it", "Decide later"
+_YES = to_translate("Keep it")
+_NO = to_translate("Don't keep it")
+_LATER = to_translate("Decide later")
 
 
 _REJECTED_BEFORE = (
@@ -217,7 +219,8 @@ class ConversationChanges:
 
     async def _ask(self, proposal: Proposal, context: ToolContext) -> ToolResult:
         waits = f"It waits for the user as proposal {proposal.id} ({proposal.why}); it is not in effect."  # not translated
-        question = f"Keep this? ({proposal.why})\n{proposal.diff[:_MAX_QUESTION_CHARS]}"
+        head = t.logged("Keep this? ({why})", why=proposal.why)
+        question = f"{head}\n{proposal.diff[:_MAX_QUESTION_CHARS]}"
         try:
             answer = await context.ask(question, (_YES, _NO, _LATER))
         except ToolFailed:

@@ -165,14 +165,18 @@ class PostgresServer:
         if self.reachability.is_reachable:
             reason = words_of(error)
             self.reachability.change(is_reachable=False, reason=reason)
-            text = "Store unreachable, waiting: %s (%s)"  # not translated
-            waiting.warning(text, self.options.shown, reason)
+            text = t.logged(
+                "Store unreachable, waiting: {where} ({reason})",
+                where=self.options.shown,
+                reason=reason,
+            )
+            waiting.warning("%s", text)
 
     def note_success(self) -> None:
         """Records that the server answered."""
         if not self.reachability.is_reachable:
             self.reachability.change(is_reachable=True)
-            waiting.warning("The store is reachable again.")  # not translated
+            waiting.warning("%s", t.logged("The store is reachable again."))
 
     def translated(self, error: BaseException) -> StoreError:
         """Returns the error for a person to read."""
