@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.errors import HermesError, MediaError, MediaErrorKind, ToolFailed
+from hermes.errors import (
+    HermesError,
+    MediaError,
+    MediaErrorKind,
+    ToolFailed,
+    Words,
+)
 from hermes.providers.routing import ModelRoute, keys_of, route_to
 from hermes.settings import Secrets, Settings
 from hermes.text.translation import translator
