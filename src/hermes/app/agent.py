@@ -47,9 +47,7 @@ if TYPE_CHECKING:
 t = translator(__name__)
 
 
-_CARRY_OUT_PLAN = (
-    "Carry out the plan that I accepted, and keep the todo list up to date."
-)
+_CARRY_OUT_PLAN = "Carry out the plan that I accepted, and keep the todo list up to date."  # not translated
 _MAX_KNOWN_MODES = 4_096  # of sessions; one that was dropped is read from the log again
 
 

@@ -35,9 +35,13 @@ from hermes.schema.model import ModelRequest
 from hermes.schema.tool_spec import ToolSpec
 from hermes.settings.load import environment
 from hermes.store.log_row import Row
+from hermes.text.translation import translator
 from hermes.tools.policy import ApprovalPolicy, Circumstances
 from hermes.tools.sandbox import find_sandbox
 from hermes.tools.toolsets import BATCH_SURFACE, SURFACES
+
+t = translator(__name__)
+
 
 if TYPE_CHECKING:
     from hermes.app.goals.pursuit import GoalServices
@@ -297,7 +301,7 @@ class Engine:
         if self._app.person(session):
             decision = await asyncio.to_thread(self.guest_policy.check, command, cwd)
             if decision.verdict != "allow":
-                why = "it would need the owner's approval"
+                why = t.logged("it would need the owner's approval")
                 return RuleCheck(command=command, outcome="not_run", detail=why)
         checks = self._checks(session, NobodyToAsk())
         return await checks.run_command(session, cwd, command)
@@ -443,7 +447,7 @@ class Engine:
         if agent:
             file = self._agent_file(session, agent)
             skills = skill_texts(file, self._parts.learner.learning.skills.view)
-            text = f"In this session you work as the agent {agent}:\n\n{file.body}"
+            text = f"In this session you work as the agent {agent}:\n\n{file.body}"  # not translated
             parts.append("\n\n".join((text, *skills)))
         if self._app.settings.worktrees.children and "delegate" in tools:
             parts.append(WORKTREE_HINT)

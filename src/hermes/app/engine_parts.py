@@ -122,7 +122,7 @@ class EngineParts:
         """The sessions that work for a session now, with what they work on."""
         store = self.app.store
         return {
-            one.id: f"child agent: {one.title or '(no title yet)'}"
+            one.id: f"child agent: {one.title or '(no title yet)'}"  # not translated
             for one in store.sessions.children(session)
             if store.leases.holder(one.id) is not None
         }

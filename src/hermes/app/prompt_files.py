@@ -32,7 +32,7 @@ from hermes.app.prompt_fields import (
 from hermes.errors import NotFound, Refused, SettingsError, UsageError
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.text.hidden_text import without_hidden
-from hermes.text.translation import translator
+from hermes.text.translation import to_translate, translator
 from hermes.tools.project_rules import read_small_file
 from hermes.tools.project_trust import is_trusted, trust
 
@@ -147,9 +147,9 @@ REVIEWER = PromptFile(
     path="",
     digest="",
     in_project=False,
-    description="looks for mistakes in changes, and changes nothing",
+    description=to_translate("looks for mistakes in changes, and changes nothing"),
     tools=("read_file", "list_files", "search_files", "terminal", "vision_analyze"),
-    body=(
+    body=(  # not translated
         "You review changes that somebody else made. You have not seen how they came about, and you trust no claim about "
         "them: read the code. You change nothing. Commands are for looking (git diff, git log, running tests)."
     ),
@@ -312,7 +312,9 @@ def _filled(file: PromptFile, facts: FrontMatter) -> PromptFile:
     if file.kind == "agent" and isinstance(facts.get("name"), str):
         name = facts.words("name").lower()
     if not _NAME.fullmatch(name):
-        why = f"{name!r} is not a valid name: use letters, digits, - and _"
+        why = t.logged(
+            "{name} is not a valid name: use letters, digits, - and _", name=repr(name)
+        )
         raise FieldError(why, facts.line("name"))
     tools, without = facts.tools()
     return msgspec.structs.replace(
@@ -360,7 +362,7 @@ def called_prompt(
     if not text.strip():
         raise UsageError(t.later("{path} has no text.", path=file.path))
     if file.tools is not None:
-        text += f"\n\n(Only these tools can be used now: {', '.join(file.tools) or 'none'}.)"
+        text += f"\n\n(Only these tools can be used now: {', '.join(file.tools) or 'none'}.)"  # not translated
     body = text.replace("</command", "<\\/command")
     return f'{line.rstrip()}\n\n<command name="{file.name}">\n{body}\n</command>'
 

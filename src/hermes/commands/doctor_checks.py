@@ -30,7 +30,12 @@ from hermes.settings.value_origins import (
     variable_problems,
     variable_warnings,
 )
-from hermes.text.translation import LANGUAGES, current_sentences, translator
+from hermes.text.translation import (
+    LANGUAGES,
+    current_sentences,
+    shown_reason,
+    translator,
+)
 
 t = translator(__name__)
 
@@ -334,9 +339,10 @@ def _problems(
             Finding(check, mark, translated(error.words), translated(error.hint_words))
         ]
     otherwise = t("Correct {name}.", name=name) if name else t("Correct or unset it.")
-    hints = [problem.hint[:1].upper() + problem.hint[1:] for problem in problems]
+    hints = [translated(problem.hint) for problem in problems]
+    hints = [hint[:1].upper() + hint[1:] for hint in hints]
     return [
-        Finding(check, mark, problem.where(name), hint or otherwise)
+        Finding(check, mark, problem.shown_where(name), hint or otherwise)
         for problem, hint in zip(problems, hints, strict=True)
     ]
 
@@ -403,7 +409,7 @@ def sandbox(site: Site) -> list[Finding]:
                 t(
                     "Landlock confines commands, but less well: {limits}. {why}",
                     limits=limits,
-                    why=found.why,
+                    why=shown_reason(found.why),
                 ),
                 install,
             )
@@ -414,7 +420,10 @@ def sandbox(site: Site) -> list[Finding]:
     )
     return [
         Finding(
-            "sandbox", WARN, t("commands are not confined. {why}", why=found.why), to_do
+            "sandbox",
+            WARN,
+            t("commands are not confined. {why}", why=shown_reason(found.why)),
+            to_do,
         )
     ]
 

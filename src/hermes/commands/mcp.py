@@ -373,7 +373,9 @@ def probe_view(name: str, result: Probe, *, accepted: bool = False) -> Iterable[
     for one, tool in result.listing.tools.items():
         yield line(f"  {one:<{size}}{first_line(tool.description)}", fit="cut")
     for problem in result.listing.left_out:
-        yield line(t("  left out: {problem}", problem=problem), "dim", fit="cut")
+        yield line(
+            t("  left out: {problem}", problem=shown_reason(problem)), "dim", fit="cut"
+        )
     if result.changed:
         changed = ", ".join(result.changed)
         yield line(

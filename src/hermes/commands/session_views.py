@@ -10,7 +10,7 @@ from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.search import MessageHit
 from hermes.store.sessions import SessionInfo
 from hermes.text.formats import ago, first_line, money
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -128,7 +128,7 @@ class LogCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         for problem in self.problems:
-            yield Line((Span("fail ", "bad"), Span(problem)))
+            yield Line((Span("fail ", "bad"), Span(shown_reason(problem))))
         checked = t(
             "Checked {sessions} and {rows}",
             sessions=t("{count:,} session", "{count:,} sessions", count=self.sessions),

@@ -32,7 +32,7 @@ from hermes.store import Store
 from hermes.store.log_row import MAX_EVENT_BYTES, Row
 from hermes.store.sessions import FiledAs, SessionInfo
 from hermes.text.formats import ago, first_line, moment
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -80,7 +80,7 @@ def open_log(context: CommandContext) -> Store:
         )
     store = context.app.store
     if (damage := store.recovery or store.incomplete) is not None:
-        context.surface.warn(str(damage))
+        context.surface.warn(shown_reason(str(damage)))
     return store
 
 

@@ -238,7 +238,7 @@ def _user(message: UserMessage, shown: list[RequestImage], note: str) -> _Wire:
 
 
 def _shown(pictures: list[RequestImage]) -> _Wire:
-    intro = _TextPart("The pictures of the tool results above:")
+    intro = _TextPart("The pictures of the tool results above:")  # not translated
     return _Wire(
         role="user",
         content=[intro, *(_ImagePart(_Url(picture.url)) for picture in pictures)],

@@ -127,7 +127,9 @@ class Batches:
             content = (self._of(name) / "batch.json").read_bytes()
         except FileNotFoundError as error:
             known = ", ".join(one.name for one in self.all())
-            hint = f"There are: {known}." if known else "Start one: hermes batch run FILE"  # fmt: skip
+            hint = t.later("Start one: hermes batch run FILE")
+            if known:
+                hint = t.later("There are: {names}.", names=known)
             raise NotFound(
                 t.later("There is no batch {name!r}.", name=name), hint=hint
             ) from error

@@ -27,7 +27,7 @@ from hermes.tools.toolsets import BATCH_SURFACE
 t = translator(__name__)
 
 
-CONTINUE = "Hermes was stopped while you worked on this. Go on where you were, and finish the task."
+CONTINUE = "Hermes was stopped while you worked on this. Go on where you were, and finish the task."  # not translated
 _FATAL = ("auth", "forbidden", "billing", "not_found")
 """Failures that every other row would meet too."""
 _MAX_TITLE_CHARS = 80
@@ -160,7 +160,11 @@ class BatchRunner:
         self._on_row(ended)
         self._on_change(self.progress)
         if ended.failure in _FATAL and not self._stopping.is_set():
-            why = f"row {ended.number} failed, and so would the others: {ended.detail}"
+            why = t.logged(
+                "row {number} failed, and so would the others: {detail}",
+                number=ended.number,
+                detail=ended.detail,
+            )
             await self.stop(why)
 
     async def _row_was_cut(self, ended: RowState, queue: deque[RowState]) -> None:
@@ -174,7 +178,9 @@ class BatchRunner:
 
     @property
     def _budget_is_spent(self) -> str:
-        return f"the budget of {self._batch.options.budget} is used up"
+        return t.logged(
+            "the budget of {budget} is used up", budget=self._batch.options.budget
+        )
 
     async def _grant(self, number: int, used: float) -> str | None:
         """The cap of the next row. Waits while other rows hold all that is left."""

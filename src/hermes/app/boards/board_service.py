@@ -137,7 +137,9 @@ class Boards:
         if wanted == DEFAULT_BOARD:
             return Board(slug=DEFAULT_BOARD, name="Default", created=0.0)
         names = ", ".join(board.slug for board in self.read(lambda r: r.boards()))
-        make_one = "There are no boards yet. Make one: hermes kanban boards create NAME"
+        make_one = t.later(
+            "There are no boards yet. Make one: hermes kanban boards create NAME"
+        )
         raise NotFound(
             t.later("There is no board {wanted!r}.", wanted=wanted),
             hint=t.later("There are: {names}.", names=names) if names else make_one,
@@ -224,7 +226,9 @@ class Boards:
             running = tx.open_runs(board.slug)
             for run in running:
                 tx.put_run(
-                    msgspec.structs.replace(run, stop=f"the board was removed by {by}")
+                    msgspec.structs.replace(
+                        run, stop=t.logged("the board was removed by {by}", by=by)
+                    )
                 )
             for card in tx.cards(board=board.slug, statuses=rules.OPEN):
                 if card.status != "running":  # a stopped one is told as such

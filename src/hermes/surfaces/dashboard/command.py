@@ -16,7 +16,6 @@ from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import TextResult, message
 from hermes.errors import HermesError, UsageError
-from hermes.installation import install_hint
 from hermes.settings import Home, Settings
 from hermes.settings.load import environment, load_secrets
 from hermes.surfaces.dashboard.credentials import SCOPES, Keyring
@@ -27,6 +26,7 @@ from hermes.surfaces.dashboard.running_file import (
 )
 from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
 from hermes.text.formats import DAY_S
+from hermes.text.install_words import install_hint
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

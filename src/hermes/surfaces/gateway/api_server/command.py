@@ -12,7 +12,6 @@ from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import HermesError, UsageError
-from hermes.installation import install_hint
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api_keys import (
     DEFAULT_SCOPES,
@@ -23,6 +22,7 @@ from hermes.surfaces.gateway.api_server.api_keys import (
 )
 from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
 from hermes.text.formats import DAY_S, first_line
+from hermes.text.install_words import install_hint
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
