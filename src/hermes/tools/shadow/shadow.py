@@ -111,7 +111,7 @@ class Shadow:
     ) -> RestoreOutcome:
         """Takes turns back, the newest first. What it changes is kept as a turn named `undo`, to be undone in turn.
 
-        What sessions did at the same time that are not this one's helpers is left alone.
+        Changes that other sessions made at the same time are left alone, unless they worked for this one.
         """
         restored: dict[bytes, None] = {}
         conflicts: dict[bytes, Conflict] = {}
