@@ -810,8 +810,9 @@ def looks(app: App, session: str, topic: str, **where: str) -> str:
     return EventSearch(app, session, replace(search, wait_row=0, wait_since=0.0)).look()
 
 
-def test_a_wait_tells_nothing_of_private_fields(tmp_path: Path) -> None:
-    with build(Settings(), Home(tmp_path), bus=Bus()) as app:
+def test_a_wait_tells_nothing_of_private_fields(tmp_path: Path, store_url: str) -> None:
+    settings = Settings(store=StoreSettings(url=store_url))
+    with build(settings, Home(tmp_path), bus=Bus()) as app:
         mine = app.begin(SessionCreated(surface="test", cwd="/")).session
         other = app.begin(SessionCreated(surface="test", cwd="/")).session
         app.record(other, GoalSet(text="x"), GoalPaused(reason="private", by="open"))

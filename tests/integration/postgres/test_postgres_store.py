@@ -236,7 +236,7 @@ def test_a_reader_never_passes_a_row_that_is_committed_late(
     late: Future[Any] = store.database.submit(slow)
     assert written.wait(TIMEOUT_S)
     store.log.append("s", UserMessage(text="early"))
-    assert store.log.since(start)[1] == []
+    assert store.log.since(start).rows == []
     go_on.set()
     late.result(TIMEOUT_S)
     ids = "SELECT session FROM events WHERE id > ? AND id <= row_limit() ORDER BY id"

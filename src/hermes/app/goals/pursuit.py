@@ -201,7 +201,7 @@ class GoalPursuit:
 
     async def _child_end(self, child: str) -> None:
         """Waits until no process has the child. That is no row, so no watch tells of it."""
-        while await asyncio.to_thread(self._works, child):
+        while await asyncio.to_thread(self._works, child):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(_LOOK_INTERVAL_S)
 
     def _works(self, child: str) -> bool:
