@@ -28,11 +28,18 @@ _OWNERS = {
     "xai-": "XAI_API_KEY",
 }
 CREDENTIALS = "an address must not hold a password or key"
-CREDENTIALS_HINT = "leave it out of the address; a key goes into .env with `hermes config set NAME_API_KEY`"
+_ADDRESS_SECRETS = {"store.url": "STORE_PASSWORD", "events.url": "EVENTS_PASSWORD"}
 _ASSIGNMENT = r"(?s)[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(?P<rest>.*)"
 _VARIABLE = r"[A-Z][A-Z0-9_]*"
 _PLAIN_VALUE = r"[A-Za-z0-9_\-+=/.:,@%~^]+"
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$", "`": "`"}
+
+
+def credentials_hint(setting: str) -> str:
+    """Returns where the password or key belongs that is in the address of a setting."""
+    name = _ADDRESS_SECRETS.get(setting)
+    what, name = ("it", name) if name else ("a key", "NAME_API_KEY")
+    return f"leave it out of the address; {what} goes into .env with `hermes config set {name}`"
 
 
 def is_secret_name(name: str) -> bool:

@@ -7,6 +7,8 @@ a transaction would not be enough: after a crash the server may assign the same 
 
 import asyncio
 import logging
+import os
+import shlex
 import ssl
 import time
 import uuid
@@ -163,7 +165,7 @@ class PostgresServer:
 
     def _note_outage(self, error: BaseException) -> None:
         if self.reachability.is_reachable:
-            reason = words_of(error)
+            reason = _reason(error)
             self.reachability.change(is_reachable=False, reason=reason)
             waiting.warning(
                 "Store unreachable, waiting: %s (%s)", self.options.shown, reason
@@ -177,7 +179,7 @@ class PostgresServer:
 
     def translated(self, error: BaseException) -> StoreError:
         """Returns the error for a person to read."""
-        where, reason = self.options.shown, words_of(error)
+        where, reason = self.options.shown, _reason(error)
         if isinstance(error, asyncpg.DiskFullError):
             hint = "Nothing of this was written; everything saved before is safe. Free some space on the server."
             return StoreFull(
@@ -201,7 +203,8 @@ class PostgresServer:
             hint = "Nothing was changed. Make the user of `store.url` the owner of its database."
             return StoreError(f"{where}: {reason}", hint=hint)
         if isinstance(error, asyncpg.InvalidCatalogNameError):
-            hint = "Create it on the server: createdb hermes"
+            name = shlex.quote(self.options.database)
+            hint = f"Create it on the server: createdb --encoding UTF8 --template template0 {name}"
             return StoreError(f"{where}: {reason}", hint=hint)
         if isinstance(error, (*UNREACHABLE, asyncpg.InterfaceError)):
             return _connection_problem(error, where, reason)
@@ -210,6 +213,13 @@ class PostgresServer:
             t.later("not saved: {where}: {reason}", where=where, reason=reason),
             hint=hint,
         )
+
+
+def _reason(error: BaseException) -> str:
+    """Returns what an exception says, without the numbers of the operating system and of sockets."""
+    if isinstance(error, OSError) and error.errno and not isinstance(error, ssl.SSLError):  # fmt: skip
+        return os.strerror(error.errno) if error.errno > 0 else str(error.strerror)
+    return words_of(error)
 
 
 def _connection_problem(error: BaseException, where: str, reason: str) -> StoreError:
