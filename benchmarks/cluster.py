@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import asyncpg
 import msgspec
 from tests.fakes.machines import Cluster, Desk, WorkerProcess
 from tests.fakes.nats_server import LocalNats, running_nats
@@ -54,6 +55,7 @@ _MAX_ROW_S = 0.050
 _MAX_DELTA_S = 0.020
 _MAX_CPU_RATIO = 2.0
 _MAX_LIVE_AGAIN_S = 5.0
+_MAX_SILENCE_S = LEASE_TTL_S + 2.0  # a lease, and the next look of a worker
 _CAP_TOKENS = 12_000
 _CALL_TOKENS = 3_000
 _TURN_TIMEOUT_S = 120.0
@@ -201,10 +203,31 @@ async def _feed(postgres: LocalPostgres, nats: LocalNats) -> int:
     lost = len(sent) - len(late)
     rows = [max(0.0, took) for name, took in late.items() if name[0] == "r"]
     deltas = [took for name, took in late.items() if name[0] == "d"]
+    floor = await _notify_floor(postgres)
+    print(f"  {'p99 of a bare NOTIFY (floor)':44s} {floor * 1000:9.2f} ms")
     missed = _bar("p99 of row to reader", _p99(rows), _MAX_ROW_S)
     missed += _bar("p99 of delta to reader", _p99(deltas), _MAX_DELTA_S)
     print(f"  {lost} of {len(sent)} not seen")
     return missed + (lost > 0)
+
+
+async def _notify_floor(postgres: LocalPostgres) -> float:
+    """How long notices take between two connections without Hermes, at this load."""
+    heard = asyncio.Event()
+    took: list[float] = []
+    listening = await asyncpg.connect(postgres.url())
+    sending = await asyncpg.connect(postgres.url())
+    await listening.add_listener("floor", lambda *_: heard.set())
+    for _ in range(300):
+        heard.clear()
+        begun = time.perf_counter()
+        await sending.execute("NOTIFY floor")
+        await heard.wait()
+        took.append(time.perf_counter() - begun)
+        await asyncio.sleep(0.01)
+    await listening.close()
+    await sending.close()
+    return _p99(took)
 
 
 async def _live_again(postgres: LocalPostgres, nats: LocalNats) -> int:
@@ -430,7 +453,10 @@ async def _faults(fault: _Fault, postgres: LocalPostgres, nats: LocalNats) -> in
     )
     failed = (found.lost, found.unread, found.twice, found.open_turns)
     return sum(number > 0 for number in failed) + _bar(
-        "longest time until a dead turn was closed", found.silence_s, LEASE_TTL_S, "s "
+        "longest time until a dead turn was closed",
+        found.silence_s,
+        _MAX_SILENCE_S,
+        "s ",
     )
 
 

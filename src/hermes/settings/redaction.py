@@ -38,6 +38,7 @@ from hermes.settings.secret_hints import (
 from hermes.settings.spelled_secrets import mask_rows, mask_spelled
 
 _DATABASE_USER = r"(?i)\bpostgres(?:ql)?://[\w.%+-]+@"
+_NATS_USER = r"(?i)\b(?:nats|tls)://([\w.%+-]{1,40})@"
 _USERINFO = (  # a password may hold `@`, and one `/` between two of them; `host:80/` has none
     r"(://)(?:[^/\s@?#:]{0,200}:(?!\d{1,5}(?:[/?#,;)\]]|$))[^\s@\"'<>]{0,200}@(?:[^\s@\"'<>/]{0,200}(?:/[^\s@\"'<>/]{0,200})?@)*"
     r"|[^/\s@?#]*@)"
@@ -115,11 +116,12 @@ def mask(text: str, depth: int = _DEPTH) -> str:
 
 def has_credentials(text: str) -> bool:
     """Returns whether `text` holds an address with a password or key: `https://me:pw@host`,
-    `...?token=x`. The user of a database, without a password, is neither.
+    `...?token=x`. The user of a database or of NATS, without a password, is neither; a token of NATS is.
     """
     if "://" not in text:
         return False
     text = re.sub(_DATABASE_USER, "", text)
+    text = re.sub(_NATS_USER, lambda found: found[0] if is_random(found[1]) else "", text)  # fmt: skip
     return ("@" in text and re.search(_USERINFO, text) is not None) or re.search(
         _QUERY, text
     ) is not None
