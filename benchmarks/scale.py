@@ -40,7 +40,7 @@ _WAL = "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn, xact_commit FROM pg_stat_da
 
 
 _FEW_SESSIONS = 1_000
-_ROUNDS = 4
+_ROUNDS = 8
 _MAX_GROWTH = (
     1.25  # of a turn's CPU; the same database twice differs by as much at times
 )
@@ -121,12 +121,12 @@ def fill(store: PostgresStore, sessions: int) -> None:
             )
 
     store.database.write(job)
-    store.database.select("SELECT pg_stat_clear_snapshot()::text")
 
 
 def measure_growth(server: LocalPostgres, turns: int, sessions: int) -> float:
     """How much more CPU a turn takes among many sessions than among few, here and on the server."""
     used = {_FEW_SESSIONS: list[float](), sessions: list[float]()}
+    turns = max(turns // _ROUNDS, _SESSIONS)
     with ExitStack() as stack:
         stores: dict[int, PostgresStore] = {}
         for number in used:
@@ -134,13 +134,14 @@ def measure_growth(server: LocalPostgres, turns: int, sessions: int) -> float:
             stores[number] = stack.enter_context(open_postgres(options))
             run_turns(stores[number], _SESSIONS)
             fill(stores[number], number)
-        server.sql("ANALYZE")
+        server.sql("VACUUM ANALYZE")  # else the server does it meanwhile
+        server.sql("CHECKPOINT")
         for place in range(_ROUNDS):
             for number, store in stores.items():
                 before = time.process_time() + server.cpu_s()
-                run_turns(store, turns // _ROUNDS, f"r{place}-")
+                run_turns(store, turns, f"r{place}-")
                 spent = time.process_time() + server.cpu_s() - before
-                used[number].append(1000 * spent / (turns // _ROUNDS))
+                used[number].append(1000 * spent / turns)
     few, many = (statistics.median(found) for found in used.values())
     print(
         f"CPU of a turn, with the server's: {few:.1f} ms among {_FEW_SESSIONS:,} sessions, {many:.1f} ms among {sessions:,}"

@@ -38,6 +38,7 @@ from hermes.settings.secret_hints import (
 from hermes.settings.spelled_secrets import mask_rows, mask_spelled
 
 _DATABASE_USER = r"(?i)\bpostgres(?:ql)?://[\w.%+-]+@"
+_NAME_ONLY = r"://[\w.+-]{1,64}@"
 _NATS_USER = r"(?i)\b(?:nats|tls)://([\w.%+-]{1,40})@"
 _USERINFO = (  # a password may hold `@`, and one `/` between two of them; `host:80/` has none
     r"(://)(?:[^/\s@?#:]{0,200}:(?!\d{1,5}(?:[/?#,;)\]]|$))[^\s@\"'<>]{0,200}@(?:[^\s@\"'<>/]{0,200}(?:/[^\s@\"'<>/]{0,200})?@)*"
@@ -151,10 +152,19 @@ def _mask_lines(text: str, low: str) -> str:
 def _mask_userinfo(text: str) -> str:
     """Masks the user's name and password in addresses, and `name:password@host` without `://`."""
     if "://" in text:
-        text = compiled(_USERINFO).sub(lambda found: f"{found[1]}{HIDDEN}@", text)
+        text = compiled(_USERINFO).sub(_masked_userinfo, text)
     return compiled(_BARE_USERINFO).sub(
         lambda found: found[1] + (HIDDEN if is_random(found[2]) else found[2]), text
     )
+
+
+def _masked_userinfo(found: "re.Match[str]") -> str:
+    """Masks a user's name and password. The user of a database, without a password, stays: it is no secret."""
+    scheme = found.string[max(0, found.start() - 10) : found.start()].lower()
+    is_database = scheme.endswith(("postgres", "postgresql"))
+    if is_database and compiled(_NAME_ONLY).fullmatch(found[0]):
+        return found[0]
+    return f"{found[1]}{HIDDEN}@"
 
 
 def _mask_query(text: str) -> str:

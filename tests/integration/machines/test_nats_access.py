@@ -116,6 +116,13 @@ def test_encryption(nats: LocalNats, tmp_path: Path) -> None:
         assert arrives(known)
 
 
+def test_a_server_that_does_not_encrypt_gets_no_password(nats: LocalNats) -> None:
+    settings = EventSettings(url=f"tls://hermes@127.0.0.1:{nats.port}")
+    found = nats_health(NatsOptions(settings, password=WORD))
+    assert "does not encrypt" in found.fault
+    assert "nats://" in found.to_do
+
+
 def test_a_server_that_is_away_is_named(nats: LocalNats) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

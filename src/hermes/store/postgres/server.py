@@ -7,7 +7,6 @@ a transaction would not be enough: after a crash the server may assign the same 
 
 import asyncio
 import logging
-import os
 import shlex
 import ssl
 import time
@@ -18,7 +17,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from hermes.errors import StoreError, StoreFull, words_of
+from hermes.errors import StoreError, StoreFull, words_of_connection
 from hermes.primitives.backoff import Backoff
 from hermes.primitives.threads import EventLoopThread
 from hermes.store.postgres.connection_pool import ConnectionPool
@@ -165,7 +164,7 @@ class PostgresServer:
 
     def _note_outage(self, error: BaseException) -> None:
         if self.reachability.is_reachable:
-            reason = _reason(error)
+            reason = words_of_connection(error)
             self.reachability.change(is_reachable=False, reason=reason)
             waiting.warning(
                 "Store unreachable, waiting: %s (%s)", self.options.shown, reason
@@ -179,7 +178,7 @@ class PostgresServer:
 
     def translated(self, error: BaseException) -> StoreError:
         """Returns the error for a person to read."""
-        where, reason = self.options.shown, _reason(error)
+        where, reason = self.options.shown, words_of_connection(error)
         if isinstance(error, asyncpg.DiskFullError):
             hint = "Nothing of this was written; everything saved before is safe. Free some space on the server."
             return StoreFull(
@@ -213,13 +212,6 @@ class PostgresServer:
             t.later("not saved: {where}: {reason}", where=where, reason=reason),
             hint=hint,
         )
-
-
-def _reason(error: BaseException) -> str:
-    """Returns what an exception says, without the numbers of the operating system and of sockets."""
-    if isinstance(error, OSError) and error.errno and not isinstance(error, ssl.SSLError):  # fmt: skip
-        return os.strerror(error.errno) if error.errno > 0 else str(error.strerror)
-    return words_of(error)
 
 
 def _connection_problem(error: BaseException, where: str, reason: str) -> StoreError:
