@@ -15,7 +15,8 @@ from tests.integration.boards.test_commands import SilentSurface
 
 from hermes.app import App, build
 from hermes.app.approvals import PendingQuestions
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.goals.awaited_event import (
     FILE_CHANGED,
     EventSearch,

@@ -11,7 +11,7 @@ from hermes.store.session_log import NewRows
 
 LOG_POLL_INTERVAL_S = 0.15
 _UNWATCHED_POLL_INTERVAL_S = 5.0
-_READING = "reading what other processes write"
+_READING = "reading what other processes write"  # not translated
 _FOLLOWED_PAGE_ROWS = 1000
 
 

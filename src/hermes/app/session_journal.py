@@ -28,7 +28,7 @@ t = translator(__name__)
 
 OUTCOME_UNKNOWN = (
     "Outcome unknown: Hermes stopped during this call. "
-    "It may or may not have taken effect; check before you continue."
+    "It may or may not have taken effect; check before you continue."  # not translated
 )
 
 _END_OF_REPLY = (AssistantMessage, ModelRetried, ReplyRejected, TurnEnded)

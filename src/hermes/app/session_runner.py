@@ -60,8 +60,8 @@ _LOG_POLL_INTERVAL_S = 0.15  # between reads of what other processes wrote
 _FOLLOW_INTERVAL_S = 0.5  # between looks at a session that another process runs
 LEAVE_S = 5.0
 """How long a session is left to workers before its own process looks whether one has taken it."""
-_SAVE_FILES = "saving the files of a turn for undo"
-_STOPPED = "Stopped while running; what it had done by then remains."
+_SAVE_FILES = "saving the files of a turn for undo"  # not translated
+_STOPPED = "Stopped while running; what it had done by then remains."  # not translated
 
 
 class TurnEngine(Protocol):
@@ -336,7 +336,7 @@ class Runner:
 
             await self._attempt(
                 asyncio.to_thread(end_leftovers, self.session),
-                "ending the processes of a turn whose process is gone",
+                "ending the processes of a turn whose process is gone",  # not translated
             )
             await self._attempt(
                 self._deps.keep_files(history.open_turn, self._folder()), _SAVE_FILES
@@ -460,7 +460,7 @@ class Runner:
         if app.settings.sessions.write_json_snapshots:
             await self._attempt(
                 asyncio.to_thread(app.snapshot, self.session),
-                "writing the JSON snapshot of a session",
+                "writing the JSON snapshot of a session",  # not translated
             )
         self.ended = ended
 
@@ -499,7 +499,7 @@ class Runner:
     async def _renew(self, lease: Lease) -> None:
         """Renews the lease again and again."""
         errors = self._app.errors
-        what = f"renewing the lease of session {self.session}"
+        what = f"renewing the lease of session {self.session}"  # not translated
         while True:
             await asyncio.sleep(LEASE_TTL_S / 3)
             try:
@@ -531,7 +531,7 @@ class Runner:
 
     async def _read_others(self, journal: SessionJournal) -> bool:
         """Returns False if the log could not be read."""
-        what = f"reading what other processes write in session {self.session}"
+        what = f"reading what other processes write in session {self.session}"  # not translated
         try:
             rows = await journal.foreign()
         except StoreError as error:

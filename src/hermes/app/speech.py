@@ -13,6 +13,10 @@ from hermes.media.speech_deps import SpeechDeps, configured
 from hermes.schema.events import SpokenReplies, SpokenRepliesSet
 from hermes.settings import Secrets
 from hermes.settings.load import environment, load_secrets
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.app")
 
@@ -129,8 +133,17 @@ def transcribed_line(deps: SpeechDeps, path: Path, kind: str) -> tuple[str, str]
         reason = in_sentences(error)
         log.warning("a recording was not understood (%s): %s", path.name, reason)
         line = f"[{kind}: {path}] (not transcribed: {reason})"
-        what = "voice note" if kind == "voice" else "recording"
-        return line, f"I couldn't understand the {what}. {reason} The file is kept."
+        if kind == "voice":
+            told = t.logged(
+                "I couldn't understand the voice note. {reason} The file is kept.",
+                reason=reason,
+            )
+        else:
+            told = t.logged(
+                "I couldn't understand the recording. {reason} The file is kept.",
+                reason=reason,
+            )
+        return line, told
     if kind == "voice":
         return f"{VOICE_NOTE} {text}", ""
     return f"[{kind}: {path}] It says: {text}", ""

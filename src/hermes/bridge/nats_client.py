@@ -174,7 +174,7 @@ class NatsClient:
     def client(self) -> "Client":
         """The library's client, for use on the client's thread. Raises ConnectionError while there is none."""
         if self._client is None or not self._client.is_connected:
-            raise ConnectionError("NATS is not connected")
+            raise ConnectionError(t.logged("NATS is not connected"))
         return self._client
 
     def publish(self, subject: str, data: bytes) -> bool:
@@ -251,7 +251,7 @@ class NatsClient:
 
     async def _disconnected(self) -> None:
         if not self._is_closed:
-            await self._failed(ConnectionError("the connection was lost"))
+            await self._failed(ConnectionError(t.logged("the connection was lost")))
 
     async def _failed(self, error: Exception) -> None:
         if self._is_told or self._is_closed:

@@ -8,6 +8,10 @@ import msgspec
 
 from hermes.bridge.nats_client import NOT_ENCRYPTED, NatsOptions, end_client, new_client
 from hermes.errors import words_of_connection
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _TIMEOUT_S = 5.0
 _MAX_GOOD_LATENCY_S = 0.020
@@ -40,8 +44,14 @@ def nats_health(options: NatsOptions) -> NatsHealth:
     try:
         return asyncio.run(_look(arguments))
     except ssl.SSLError as error:
-        to_do = "Check `events.tls_ca`, and that the host in `events.url` is the name in the server's certificate."
-        return NatsHealth(f"its certificate is not accepted: {error.reason}", to_do)
+        to_do = t.logged(
+            "Check `events.tls_ca`, and that the host in `events.url` is the name in the server's "
+            "certificate."
+        )
+        return NatsHealth(
+            t.logged("its certificate is not accepted: {reason}", reason=error.reason),
+            to_do,
+        )
     except Exception as error:  # noqa: BLE001 - the library raises many kinds
         return _fault(error)
 
@@ -93,12 +103,20 @@ async def _has_jetstream(client: Any) -> bool:
 def _fault(error: Exception) -> NatsHealth:
     reason = words_of_connection(error)
     if NOT_ENCRYPTED in reason:
-        to_do = "Turn on TLS there. Only on a network you trust, use nats:// instead of tls:// in `events.url`."
-        return NatsHealth(
-            "it does not encrypt connections; nothing was sent to it", to_do
+        to_do = t.logged(
+            "Turn on TLS there. Only on a network you trust, use nats:// instead of tls:// in `events.url`."
         )
+        return NatsHealth(t.logged("it does not encrypt connections"), to_do)
     if "authorization" in reason.lower():
-        to_do = "Check the user in `events.url`, and run: hermes config set EVENTS_PASSWORD (or EVENTS_TOKEN)"
-        return NatsHealth(f"it refused the connection: {reason}", to_do)
-    to_do = "Check that the server runs and that `events.url` is right. Until then everything goes on without it, more slowly."
-    return NatsHealth(f"it can't be reached: {reason}", to_do)
+        to_do = t.logged(
+            "Check the user in `events.url`, and run: hermes config set EVENTS_PASSWORD (or "
+            "EVENTS_TOKEN)"
+        )
+        return NatsHealth(
+            t.logged("it refused the connection: {reason}", reason=reason), to_do
+        )
+    to_do = t.logged(
+        "Check that the server runs and that `events.url` is right. Until then everything goes on "
+        "without it, more slowly."
+    )
+    return NatsHealth(t.logged("it can't be reached: {reason}", reason=reason), to_do)

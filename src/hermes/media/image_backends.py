@@ -9,7 +9,7 @@ import msgspec
 from hermes.errors import HermesError, MediaError, MediaErrorKind, ToolFailed
 from hermes.providers.routing import ModelRoute, keys_of, route_to
 from hermes.settings import Secrets, Settings
-from hermes.text.translation import translator
+from hermes.text.translation import Later, translator
 
 t = translator(__name__)
 
@@ -66,12 +66,15 @@ def build_backend(given: ImageSettings) -> "ImageBackend":
                 given.hermes_home,
                 options.timeout,
             )
-        raise _missing("There is no command.", "Set media.images.command.")
+        raise _missing(
+            t.later("There is no command."), t.later("Set media.images.command.")
+        )
     if name == "fal":
         return _fal(given)
     if not name:
         raise _missing(
-            "Nothing that makes pictures is set up.", "Set media.image_generation."
+            t.later("Nothing that makes pictures is set up."),
+            t.later("Set media.image_generation."),
         )
     return _service(given, name)
 
@@ -118,7 +121,10 @@ def _fal(given: ImageSettings) -> "ImageBackend":
 
     key = given.secrets.get(FAL_KEY)
     if not key:
-        raise _missing("fal has no API key.", f"Set it: hermes config set {FAL_KEY}")
+        raise _missing(
+            t.later("fal has no API key."),
+            t.later("Set it: hermes config set {fal_key}", fal_key=FAL_KEY),
+        )
     options = given.settings.media.images
     return FalImages(
         options.model,
@@ -147,7 +153,10 @@ def _http(given: ImageSettings, label: str, key_variable: str) -> "ImageService"
         label,
         environment=given.environment,
         timeout_s=given.settings.media.images.timeout,
-        key_hint=f"The user can set another: hermes config set {key_variable}",
+        key_hint=t.later(
+            "The user can set another: hermes config set {key_variable}",
+            key_variable=key_variable,
+        ),
     )
 
 
@@ -181,5 +190,5 @@ def _download(given: ImageSettings) -> "Download":
     return fetch
 
 
-def _missing(message: str, hint: str) -> MediaError:
+def _missing(message: Later, hint: Later) -> MediaError:
     return MediaError(MediaErrorKind.NOT_CONFIGURED, message, sense=SENSE, hint=hint)

@@ -294,9 +294,8 @@ class SessionLog:
         values = (after, since, session) if session else (after, since)
 
         def job(connection: SqlConnection) -> list[Row]:
-            return checked(
-                connection.execute(f"{query} ORDER BY id LIMIT {int(limit)}", values)
-            )
+            limited = f"{query} ORDER BY id LIMIT {int(limit)}"  # not translated
+            return checked(connection.execute(limited, values))
 
         return self._db.run_on_reader(job)
 
@@ -337,7 +336,9 @@ class SessionLog:
                     )
                 ) from error
             except msgspec.DecodeError as error:
-                raise DamagedRow(f"a message that is not valid ({error})") from error
+                raise DamagedRow(
+                    t.logged("a message that is not valid ({error})", error=error)
+                ) from error
 
         return self._db.read(job)
 
@@ -404,7 +405,7 @@ def _person(connection: SqlConnection, session: str) -> str:
 def require_name(session: str) -> None:
     """Raises for a name that could not be typed or shown."""
     if not _NAME.fullmatch(session):
-        hint = "Use 1 to 200 characters without spaces."
+        hint = t.later("Use 1 to 200 characters without spaces.")
         raise StoreError(
             t.later("{session!r} can't be the id of a session", session=session[:200]),
             hint=hint,

@@ -355,9 +355,7 @@ def test_a_database_that_is_missing_is_named_in_what_to_do(
 ) -> None:
     with pytest.raises(StoreError, match="does not exist") as missing:
         open_postgres(PostgresOptions(postgres.url("bots")))
-    assert missing.value.hint.endswith(
-        "createdb --encoding UTF8 --template template0 bots"
-    )
+    assert missing.value.hint.endswith("createdb bots")
 
 
 def test_a_user_without_rights_is_told_what_is_missing(

@@ -15,7 +15,7 @@ from hermes.images.image_info import (
     pixel_size,
 )
 from hermes.images.image_resize import ImageLimits, NotShrunk, converted, fits, shrunk
-from hermes.installation import install_hint
+from hermes.text.install_words import install_hint
 
 pillow = pytest.importorskip("PIL.Image")
 HEIC = Path(__file__).parents[2] / "data" / "blue_and_red.heic"

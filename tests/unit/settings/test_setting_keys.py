@@ -62,8 +62,8 @@ def test_a_new_section_needs_only_its_struct() -> None:
     found = {key.name: key for key in all_keys(Later)}
     assert list(found) == ["names", "servers", "limit"]
     assert found["limit"].description == "A limit."
-    assert kind(found["limit"].annotation) == "a whole number at least 1 or null"
-    assert kind(found["names"].annotation) == "a list"
+    assert str(kind(found["limit"].annotation)) == "a whole number at least 1 or null"
+    assert str(kind(found["names"].annotation)) == "a list"
     assert parse_value(found["names"], "[a, b]") == ["a", "b"]
     assert parse_value(found["servers"], "{x: {url: u}}") == {
         "x": {"url": "u", "retries": 3}
@@ -150,7 +150,7 @@ def test_text_that_does_not_fit_says_what_is_expected(name: str, text: str) -> N
 
 
 def test_literal_choices_are_named() -> None:
-    assert kind(Literal["a", "b"]) == "one of a, b"
+    assert str(kind(Literal["a", "b"])) == "one of a, b"
     assert SettingKey(("x",), Literal["a"], "a").description == ""
 
 

@@ -140,8 +140,7 @@ async def serve(
         ThreadPoolExecutor(_WORKER_THREADS, "hermes")
     )
     try:
-        scheme = "https" if settings.tls_cert else "http"
-        address = ListenAddress(scheme, settings.host, listener.getsockname()[1])
+        address = ListenAddress.of(settings, listener)
         served = build_dashboard(app, secrets, address)
         server = WebServer(
             served.application,

@@ -23,6 +23,7 @@ from hermes.surfaces.terminal.text import cut, one_line
 from hermes.text.translation import (
     shown_approval_reason,
     shown_approval_scope,
+    shown_question,
     to_translate,
     translator,
 )
@@ -247,8 +248,8 @@ def _lasting(asked: ApprovalRequested) -> Sequence[str]:
 
 
 def _question(asked: QuestionAsked, *, buttons: bool) -> Outbound:
-    text = f"❓ {asked.text}"
-    options = asked.options[:_MAX_OPTIONS]
+    text = f"❓ {shown_question(asked.text)}"
+    options = [shown_question(one) for one in asked.options[:_MAX_OPTIONS]]
     if asked.plan:
         start = t("Choose how to start, or write what should be different.")
         text += f"\n\n{start}"
@@ -278,9 +279,9 @@ def answered_text(session: str, asked: Asked, answered: Answered) -> str:
         "expired": t("nobody answered in time"),
     }.get(answered.by, answered.by)
     if isinstance(answered, QuestionAnswered):
-        text = asked.text if isinstance(asked, QuestionAsked) else ""
+        text = shown_question(asked.text) if isinstance(asked, QuestionAsked) else ""
         answer = (
-            f"➡️ {answered.text}"
+            f"➡️ {shown_question(answered.text)}"
             if answered.text is not None
             else f"⌛ {t('No answer')}"
         )

@@ -35,6 +35,7 @@ from hermes.surfaces.terminal.text import clean, one_line, wrap
 from hermes.surfaces.terminal.tool_line import marks_for, patched_files
 from hermes.text.translation import (
     shown_approval_reason,
+    shown_question,
     to_translate,
     translator,
 )
@@ -486,7 +487,7 @@ def _arguments(request: Mapping[str, Any]) -> Mapping[str, Any]:
 def _question(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:
     if request.get("plan"):
         return _plan(request, style, columns)
-    first, *more = wrap(clean(request["text"]), columns - 2)
+    first, *more = wrap(clean(shown_question(request["text"])), columns - 2)
     return [style.yellow(f"? {first}"), *(f"  {line}" for line in more)]
 
 

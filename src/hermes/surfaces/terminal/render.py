@@ -34,7 +34,7 @@ from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.commands.events import ReplayedEvents
-    from hermes.commands.sessions import SearchResults, SessionTranscript
+    from hermes.commands.session_views import SearchResults, SessionTranscript
     from hermes.store.search import MessageHit
 
 t = translator(__name__)

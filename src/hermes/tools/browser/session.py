@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes.errors import ToolFailed
-from hermes.installation import install_hint
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings.tools import BrowserSettings
+from hermes.text.install_words import install_hint
 from hermes.tools.browser.executable import (
     ARGUMENTS,
     browser_environment,

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from hermes.errors import ToolFailed
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.tools.files.batch_write import FileWrite
 from hermes.tools.files.diff import deleted_file_diff, edit_diff, new_file_diff
 from hermes.tools.files.edit_match import Edit

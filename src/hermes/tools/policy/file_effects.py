@@ -28,9 +28,7 @@ t = translator(__name__)
 
 _EXPOSING_NAME = r"(SECRET|TOKEN|PASSW|API_?KEY|CREDENTIAL|PRIVATE_?KEY)"
 _SECRET_VARIABLE = rf"(?i)\$\{{?!?\w*{_EXPOSING_NAME}"
-_EXPOSING_FILES = (
-    "id_rsa id_ed25519 shadow sudoers .netrc .env credentials .git-credentials .npmrc"
-)
+_EXPOSING_FILES = "id_rsa id_ed25519 shadow sudoers .netrc .env credentials .git-credentials .npmrc"  # not translated
 _WORTH_KEEPING = (
     r"(?i)\.(py|pyi|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|hpp|java|kt|swift|rb|php|cs|scala|clj|ex|exs|hs|ml|lua|pl|r|jl|sql|md|rst"
     r"|toml|ya?ml|json|ini|cfg|html|css|scss|vue|svelte|sh|db|sqlite3?|csv|xlsx?|docx?|pdf|parquet|ipynb)$"

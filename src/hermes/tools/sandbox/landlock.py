@@ -13,10 +13,14 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.text.translation import translator
 from hermes.tools.sandbox.confinement import ConfinedLaunch, Fence, Kind, Started
 from hermes.tools.sandbox.filtered_thread import check, load_filter, start_in_thread
 from hermes.tools.sandbox.protected_paths import hidden, is_workspace
 from hermes.tools.sandbox.seccomp import SyscallNumbers, beside_landlock
+
+t = translator(__name__)
+
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _NO_NEW_PRIVILEGES, _DROP_BOUND, _CAPABILITIES = 38, 24, 0x20080522
@@ -220,7 +224,11 @@ def _times(folders: Iterable[Path]) -> tuple[int, ...]:
 def _weakness(abi: int) -> str:
     """Landlock allows whole folders. A file in one that a command works in can't be left out: new files beside it could
     not be read either."""
-    secrets = "A project's own secret files are not hidden from commands."
+    secrets = t.logged("A project's own secret files are not hidden from commands.")
     if abi < 3:
-        return f"This kernel's Landlock can't keep a command from emptying files; a newer kernel can. {secrets}"
+        return t.logged(
+            "This kernel's Landlock can't keep a command from emptying files; a newer kernel can. "
+            "{secrets}",
+            secrets=secrets,
+        )
     return secrets

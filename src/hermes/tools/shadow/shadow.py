@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from hermes.text.translation import translator
 from hermes.tools.shadow.folder_snapshot import keep_trees
 from hermes.tools.shadow.path_state import ABSENT, FOLDER, drop_draft, read_state
 from hermes.tools.shadow.repository import ShadowGit, ShadowRepository, blob_id
@@ -30,6 +31,9 @@ from hermes.tools.shadow.turn_record import (
     append,
     read,
 )
+
+t = translator(__name__)
+
 
 Helps: TypeAlias = Callable[[str], bool]
 """Whether a session works for another one, so that its changes count as the other's."""
@@ -65,7 +69,7 @@ class Shadow:
             ]
             self._append(session, turn, *touched)
         return [
-            Unkept(t.path, "too large, not readable, or not a file")
+            Unkept(t.path, t.logged("too large, not readable, or not a file"))
             for t in touched
             if t.state.kind == "unkept"
         ]
