@@ -87,7 +87,7 @@ class TurnEngine(Protocol):
     def budget(self, session: str) -> TurnBudget: ...
 
     def written(self, row: Row) -> None:
-        """A row of a turn is on disk."""
+        """Notes that a row of a turn is on disk."""
 
     def title(self, session: str, history: ConversationHistory) -> None:
         """Looks for a better title in the background."""
@@ -99,11 +99,11 @@ one works on it; or it takes the session only if nobody has it, as a worker does
 
 
 async def _begin_nothing(session: str, texts: Sequence[str]) -> None:
-    """A turn that no command changes."""
+    """Does nothing: no command changes a turn."""
 
 
 async def _prepare_nothing(session: str, history: ConversationHistory) -> None:
-    """Where no session needs anything from the store."""
+    """Does nothing: no session needs anything from the store."""
 
 
 class RunnerDeps(msgspec.Struct, frozen=True):
@@ -259,7 +259,7 @@ class Runner:
             raise
 
     def _give_back_unused(self, taking: "Future[Lease]") -> None:
-        """The lease came after this runner was cancelled."""
+        """Gives back a lease that came after this runner was cancelled."""
         if not taking.cancelled() and taking.exception() is None:
             self._app.store.leases.give_back(taking.result())
 
@@ -465,7 +465,7 @@ class Runner:
         self.ended = ended
 
     async def _attempt(self, work: Awaitable[object], what: str) -> None:
-        """Does what a turn can end without. An error is reported and counted."""
+        """Does work whose failure must not fail the turn. An error is reported and counted."""
         try:
             await work
         except StoreError:
@@ -555,7 +555,7 @@ class Runner:
 
 
 def _texts(history: ConversationHistory, carried: Sequence[ToolCall]) -> list[str]:
-    """What the user said that a turn is about: the messages that wait, or the last one before a crash."""
+    """The user's messages that a turn is about: those that wait, or the last one before a crash."""
     if not carried:
         return [message.text for message in history.waiting.values()]
     said = [one.text for one in history.messages if isinstance(one, UserMessage)]

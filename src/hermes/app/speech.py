@@ -29,8 +29,9 @@ VOICE_NOTE = "[voice note]"
 
 
 class SpeechQueue:
-    """Understands and speaks for one process, a few at a time: a recording takes minutes, and the threads that wait for
-    it are those that write messages to disk."""
+    """Transcribes and speaks for one process, a few at a time: a recording takes minutes, and the threads that wait for
+    it are those that write messages to disk.
+    """
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(MAX_SPEECH_AT_ONCE)
@@ -48,14 +49,14 @@ def speech_deps(app: App, secrets: Secrets | None = None) -> SpeechDeps:
 
 
 def can_listen(deps: SpeechDeps) -> bool:
-    """Whether recordings can be understood here."""
+    """Whether recordings can be transcribed here."""
     from hermes.media.speech_in import find_transcriber
 
     return _is_set_up(lambda: find_transcriber(deps))
 
 
 def sends_recordings(app: App) -> bool:
-    """Whether a recording would be understood by a service, not on this machine."""
+    """Whether a recording would be transcribed by a service, not on this machine."""
     from hermes.media.audio_services import OpenAITranscriber
     from hermes.media.speech_in import find_transcriber
 
@@ -110,7 +111,7 @@ def spoken_replies(app: App, session: str) -> SpokenReplies:
 
 
 def listener(app: App) -> Callable[[Path], str]:
-    """Understands the recordings that a message names with `@`. Raises MediaError for one that it can't."""
+    """Transcribes the recordings that a message names with `@`. Raises MediaError for one that it can't."""
 
     def listen(path: Path) -> str:
         from hermes.media.speech_in import transcribe

@@ -207,7 +207,7 @@ class Worker:
         return False
 
     async def _scan(self) -> None:
-        """Looks into the table: at once where nothing faster tells, else for what was left over."""
+        """Looks for offered sessions in the table: those that nothing faster has announced, or that were left over."""
         errors = self._app.errors
         watch = self._app.store.watch(OFFERED)
         try:

@@ -71,7 +71,7 @@ class WorktreeState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing is lost without it."""
+        """Whether nothing would be lost if it were deleted."""
         return not (self.commits or self.uncommitted or self.problem)
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ class Worktrees:
         return Path(top)
 
     def all(self, source: Path | None = None) -> list[Worktree]:
-        """The worktrees of a checkout; without one, of all, oldest first."""
+        """The worktrees of a checkout, or of all checkouts, oldest first."""
         pattern = f"{_place(source)}/*.json" if source else "*/*.json"
         found = [_read(path) for path in sorted(self._root.glob(pattern))]
         return sorted((one for one in found if one), key=lambda one: one.created)
@@ -211,7 +211,7 @@ class Worktrees:
     def merge(self, tree: Worktree) -> WorktreeMerge:
         """Commits what is uncommitted, and merges the worktree's branch into the checkout it was made from.
 
-        Raises Refused if that does not go without a person; then the checkout is as it was, and has the branch.
+        Raises Refused if that needs a person; then the checkout is as it was, and has the branch.
         """
         folder, source = self._checked(tree), Path(tree.source)
         with self._locked(folder.parent):

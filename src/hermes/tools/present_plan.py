@@ -1,4 +1,4 @@
-"""`present_plan`: the end of plan mode. The person accepts the plan, changes it, or sends it back with words."""
+"""`present_plan`: the end of plan mode. The person accepts the plan, changes it, or sends it back with a comment."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated

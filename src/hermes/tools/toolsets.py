@@ -1,4 +1,4 @@
-"""Toolsets: tools by what they are for, and which of them each surface offers.
+"""Toolsets: tools grouped by purpose, and which of them each surface offers.
 
 A set names its tools, or how their names begin. The settings `tools.enabled` and `tools.disabled` name sets, tools or
 beginnings (`mcp.github.*`); what is disabled stays off, whatever else names it.
@@ -191,7 +191,7 @@ class ToolChoice(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, disabled=disabled)
 
     def unknown(self, names: Iterable[str]) -> tuple[str, ...]:
-        """What the settings name that fits none of these tools, and no set."""
+        """Names in the settings that match neither a tool nor a set."""
         known = tuple(names)
         entries = dict.fromkeys((*self.enabled, *self.disabled))
         return tuple(

@@ -165,7 +165,7 @@ class _Signals:
 
 
 class _Reporter:
-    """Tells how far the batch is, and of each row that did not finish."""
+    """Reports the progress of the batch, and each row that did not finish."""
 
     def __init__(self) -> None:
         self._line = ProgressLine()

@@ -182,7 +182,7 @@ async def _run(server: WebServer, served: ServedDashboard, stop: asyncio.Event) 
 
 @contextlib.asynccontextmanager
 async def _background_work(served: ServedDashboard) -> AsyncIterator[None]:
-    """What runs beside the requests."""
+    """Runs the background work of a dashboard beside its requests."""
     board = served.board
     jobs = BackgroundTasks("a part of the dashboard")
     jobs.start(board.follower.run())

@@ -59,7 +59,7 @@ _COMMANDS = {
 
 
 def only_owners_make_rules() -> str:
-    """Returns what somebody else is told."""
+    """Returns the sentence for somebody who is not an owner."""
     return t(
         "Only an owner can make a rule for every session. You can allow it for this one."
     )
@@ -169,7 +169,7 @@ def _button(asked: ApprovalRequested, word: Verdict) -> Button:
 
 
 def _label(asked: ApprovalRequested, word: Verdict) -> str:
-    """The words of a button. What they cover stands in the text above it."""
+    """The label of a button. The text above says what it covers."""
     match word:
         case "once":
             is_check = is_rules_check(msgspec.structs.asdict(asked))
@@ -300,7 +300,7 @@ class QuestionReactions:
     """The requests for approval that one platform has sent, so that a thumb on one allows or denies it.
 
     For platforms without buttons. An older request, from before the start, is answered by its number. Whether the
-    person may answer is decided where every `/approve` is.
+    person may answer is decided in the same place as for `/approve`.
     """
 
     def __init__(self) -> None:

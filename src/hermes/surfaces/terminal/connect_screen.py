@@ -1,4 +1,4 @@
-"""The screens that connect a model: a key or a sign-in, a server of one's own, or a small local model.
+"""The screens that connect a model: a key or a sign-in, the user's own server, or a small local model.
 
 The first run, `hermes setup` and `/setup` show them. Going back leads to the screen before; nothing is saved that was not
 tried first, or that the person wants in spite of a failure.
@@ -401,7 +401,7 @@ class ConnectScreen:
                 return connected
 
     def _use_local(self, offer: LocalOffer) -> tuple[ConnectedModel | None, str]:
-        """Downloads the model if it has to be, or tries a file of another program."""
+        """Downloads the model if needed, or tries a file of another program."""
         connection = Connection(provider=EMBEDDED, model=offer.name)
         if not offer.is_here:
             problem = self._download(offer)

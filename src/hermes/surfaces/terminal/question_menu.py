@@ -181,7 +181,7 @@ class QuestionMenu:
 
     @property
     def prompt(self) -> str:
-        """What stands before the words that are typed."""
+        """The label before the words that are typed."""
         if self.step == "reason":
             return t("Why not, or what instead?")
         return (

@@ -81,7 +81,7 @@ def shown_change(name: str, change: str) -> str:
 
 
 def _size_line(what: str, lines: str, size: str) -> str:
-    """What becomes of a file, and how large it is."""
+    """What happens to a file, and its size."""
     match what:
         case "replaced":
             return t("replaced; lines: {lines}, bytes: {size}", lines=lines, size=size)

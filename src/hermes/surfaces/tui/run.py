@@ -93,7 +93,7 @@ async def _converse(
 
 
 def _notifier(app: App, chat: ChatConversation, live: "LiveScreen") -> "Notifier":
-    """Notifies the user of what this chat does while its window is not looked at."""
+    """Notifies the user of what this chat does while nobody looks at its window."""
     from hermes.surfaces.tui.notifications import Notifier
 
     notifier = Notifier(app.settings.notify, live.send, environment())

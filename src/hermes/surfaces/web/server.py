@@ -189,7 +189,7 @@ def listen(host: str, port: int, *, who: str, hint: str) -> socket.socket:
 
 
 def require_safe(settings: ListenSettings, *, section: str, who: str) -> None:
-    """Refuses settings that would let others read along, or that can't work."""
+    """Refuses settings that would let others read the traffic, or that can't work."""
     require_certificate(settings, section=section)
     if is_loopback(settings.host):
         return

@@ -112,7 +112,7 @@ class BrowserSession:
         raise AssertionError
 
     def check_rules(self, page: "Page") -> None:
-        """Raises ToolFailed if the user's rules are against the host of a page.
+        """Raises ToolFailed if the user's rules forbid the host of a page.
 
         The proxy lets nothing through from such a host; but a cache needs no connection, and a rule may be newer than the page.
         """

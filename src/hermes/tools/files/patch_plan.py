@@ -146,7 +146,7 @@ def plan_patch(patch: str, cwd: Path, read: ReadContent = read_content) -> Patch
 
 
 class _Draft(msgspec.Struct):
-    """A file on disk, and what the patch has made of it so far; None for no file."""
+    """A file on disk, and its content after the sections applied so far; None for no file."""
 
     name: str
     before: Content | None

@@ -53,7 +53,7 @@ def secret_reason(context: PathContext, word: Word) -> str:
 
 
 def _spelled_paths(word: Word) -> Iterator[Word]:
-    """A word, and what in it may be a path of its own: behind `=`, `@` or `:`."""
+    """A word, and each part of it that may be a path: after `=`, `@` or `:`."""
     yield word
     text = word.text
     parts = [text.partition("="), text.partition("@"), text.rpartition(":")]
@@ -174,7 +174,9 @@ FILE_EFFECTS: dict[str, Callable[[Sequence[Word], PathContext], Effect]] = {
 
 
 def is_expendable(context: PathContext, word: Word) -> bool:
-    """Whether what a word names is surely temporary, or made again by building: nobody misses it."""
+    """Whether a word names something that is surely temporary, or that a build makes again, so that nobody would miss
+    it.
+    """
     paths = context.paths(word)
     return (
         bool(paths)

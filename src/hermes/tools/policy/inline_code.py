@@ -1,4 +1,4 @@
-"""What code does that stands in a command, by the names it uses; and SQL.
+"""The effect of code inside a command, judged by the names it uses; and of SQL.
 
 Python is parsed. Of other languages the names and quoted texts are looked at. Code that can run programs, reach the
 network, delete files or evaluate text is asked about.
@@ -214,7 +214,7 @@ def _text_effect(text: str, *, writes: bool) -> Effect | None:
 
 
 def _path_in(text: str) -> Path | None:
-    """The path that a text may be; some languages say in front of it whether they read or write."""
+    """The path that a text may be; some languages write before it whether they read or write."""
     if not 2 < len(text) < 300 or re.search(r"\s", text):
         return None
     if re.search(r"[/.]", text):

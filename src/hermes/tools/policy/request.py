@@ -1,7 +1,7 @@
 """What a person is asked: the summary they read, and a hash of everything that was judged.
 
-The summary shows a command whole, or a file and what would become of it. The hash makes sure that what was approved is
-what runs: arguments, folder, reach, files.
+The summary shows a whole command, or a file and its change. The hash makes sure that what was approved is what runs:
+arguments, folder, reach, files.
 """
 
 import hashlib
@@ -64,7 +64,7 @@ def read_summary(tool: Tool, paths: tuple[Path, ...]) -> str:
 def change_summary(
     tool: Tool, arguments: Mapping[str, Any], paths: tuple[Path, ...], cwd: Path
 ) -> str:
-    """The file that would be changed, and what would become of it."""
+    """The file that would be changed, and the change."""
     if not paths:
         return call_summary(tool, arguments)
     patch = arguments.get("patch")
@@ -84,12 +84,12 @@ def listed_paths(paths: tuple[Path, ...]) -> str:
 
 
 def _on_one_line(name: str) -> str:
-    """A path with its line breaks spelled out: what follows it on a line of its own is no part of a name."""
+    """A path with its line breaks spelled out, so that a name can't add a line of its own."""
     return name.replace("\n", "\\n")
 
 
 def _buffers_of(tool: Tool) -> OpenBuffers | None:
-    """What the tool's editor said last of its unsaved files."""
+    """What the tool's editor last reported about its unsaved files."""
     buffers = getattr(getattr(tool, "owner", None), "buffers", None)
     return None if buffers is None else RememberedBuffers(buffers)
 

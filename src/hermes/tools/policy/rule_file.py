@@ -385,7 +385,7 @@ def _list_start(lines: list[str], title: str) -> int | None:
 
 
 def _list_places(lines: list[str], start: int) -> range:
-    """The lines of a list behind its title."""
+    """The lines of a list after its title."""
     end = start + 1
     while end < len(lines) and not re.match(r"[^\s#-]", lines[end]):
         end += 1

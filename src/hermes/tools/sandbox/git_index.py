@@ -67,7 +67,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _content(path: str, most: int) -> bytes:
-    """What a regular file holds; nothing of anything else, which could keep its reader waiting."""
+    """The content of a regular file; nothing for anything else, which could block its reader."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
 """Landlock and a filter of system calls, for machines where bubblewrap can't be used.
 
-Both hold for the thread that asks for them and for what it starts. So a thread is made for each command: it confines
+Both apply to the thread that asks for them and to what it starts. So a thread is made for each command: it confines
 itself, starts the command, and ends. Nothing of Hermes' own runs in a process that was forked and not yet replaced.
 """
 
@@ -71,7 +71,7 @@ class Landlock:
         self.why = f"{why} {_weakness(abi)}".strip()
 
     def prepare(self, fence: Fence) -> None:
-        """Makes the rules, which takes its time when many folders must be listed."""
+        """Makes the rules, which takes long when many folders must be listed."""
         if fence.reach != "machine":
             self._ruleset(fence)
 
@@ -195,7 +195,7 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, access: int) -> None:
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
-    """Root without what passes by Landlock: looking into other processes, above all."""
+    """Drops the capabilities of root that bypass Landlock, above all looking into other processes."""
     for capability in range(64):
         if capability not in _KEPT_CAPABILITIES:
             libc.prctl(

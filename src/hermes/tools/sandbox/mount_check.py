@@ -79,8 +79,9 @@ def identity_of(path: str) -> FileIdentity | None:
 
 
 def _foreign(mounts: Iterable[Mount], here: dict[str, Mount]) -> str:
-    """Returns a place where something else is mounted than what Hermes sees there (`here`), or nothing. Covers are no
-    matter."""
+    """Returns a place where something else is mounted than what Hermes sees there (`here`), or nothing. Covers are
+    ignored.
+    """
     for mount in mounts:
         if mount.kind in _MEMORY and mount.root in ("/", _NULL):
             continue

@@ -77,7 +77,7 @@ class ShadowKeeper:
             await asyncio.to_thread(save_buffers, buffers, paths)
 
     async def finish(self, turn: str, workspace: Path) -> None:
-        """Keeps how things stand at the end of a turn, however it ended; nothing when it changed nothing."""
+        """Keeps the state at the end of a turn, however it ended; nothing if it changed nothing."""
         self._turns.pop(turn, None)
         if not self._shadows.has(workspace, turn):
             return

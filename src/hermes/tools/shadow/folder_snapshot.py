@@ -222,7 +222,7 @@ def _literal(path: bytes) -> bytes:
 def _look(
     root: bytes, found: _Listing
 ) -> tuple[dict[bytes, os.stat_result], list[Unkept]]:
-    """What is known of each file, and which are behind a closed door: git takes those for gone."""
+    """What is known about each file, and which files can't be reached: git takes those for deleted."""
     infos: dict[bytes, os.stat_result] = {}
     closed: list[Unkept] = []
     start = os.path.join(root, b"")

@@ -187,7 +187,7 @@ def _is_same(one: str | None, two: str | None) -> bool:
 
 
 def _is_made_again(path: bytes) -> bool:
-    """Whether a build makes it again, so that a change of it does not matter."""
+    """Whether a build makes it again, so that a change to it does not matter."""
     return (
         os.path.basename(path.rstrip(b"/")).decode(errors="replace") + "/" in EXCLUDED
     )

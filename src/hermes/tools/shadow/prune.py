@@ -55,7 +55,7 @@ def sweep(
 
 
 def _drop(shadows: Shadows, files: Iterable[Path]) -> int:
-    """Forgets records, and whatever no other one needs."""
+    """Deletes records, and everything that no other record needs."""
     by_folder: dict[Path, list[Path]] = {}
     for file in files:
         by_folder.setdefault(file.parent.parent, []).append(file)

@@ -76,7 +76,7 @@ def plan(found: Changes, *, force: bool) -> RestorePlan:
 
 
 def _obstacle(change: PathChange, now: PathState, found: Changes) -> str:
-    """What not even force can move."""
+    """What even `force` can't replace."""
     if is_led_astray(change.path):
         return t.logged("a folder on the way to it is a link now")
     in_the_way = now == FOLDER and change.after != FOLDER

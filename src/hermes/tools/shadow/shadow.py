@@ -69,9 +69,9 @@ class Shadow:
             ]
             self._append(session, turn, *touched)
         return [
-            Unkept(t.path, t.logged("too large, not readable, or not a file"))
-            for t in touched
-            if t.state.kind == "unkept"
+            Unkept(one.path, t.logged("too large, not readable, or not a file"))
+            for one in touched
+            if one.state.kind == "unkept"
         ]
 
     def keep_whole(self, session: str, turn: str) -> list[Unkept]:
@@ -111,7 +111,7 @@ class Shadow:
     ) -> RestoreOutcome:
         """Takes turns back, the newest first. What it changes is kept as a turn named `undo`, to be undone in turn.
 
-        What sessions did at the same time that are not this one's helpers is left alone.
+        Changes that other sessions made at the same time are left alone, unless they worked for this one.
         """
         restored: dict[bytes, None] = {}
         conflicts: dict[bytes, Conflict] = {}

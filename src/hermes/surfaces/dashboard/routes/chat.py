@@ -261,8 +261,9 @@ class ChatRoutes:
         return Counted(await service.withdraw(info.id, call.path["seq"], by=_BY))
 
     def _heard(self, text: str) -> Callable[..., Awaitable[Any]]:
-        """What runs work in a thread: in turn if the text names a recording, because that may take minutes, and other
-        messages need the threads."""
+        """The function that runs work in a thread: one at a time if the text names a recording, because that may take
+        minutes, and other messages need the threads.
+        """
         return self._board.speech.run if may_name_recording(text) else asyncio.to_thread
 
     def _attach(self, text: str, cwd: str) -> Attached:
