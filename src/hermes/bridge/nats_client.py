@@ -38,7 +38,7 @@ _MAX_QUEUED = 10_000  # messages queued for the connection
 _CLOSE_TIMEOUT_S = 2.0
 
 Handler = Callable[["Msg"], Awaitable[None]]
-NOT_ENCRYPTED = "it does not ask for encryption"
+NOT_ENCRYPTED = t.logged("it does not ask for encryption")
 
 
 class EventsAddressError(HermesError):
