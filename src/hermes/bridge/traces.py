@@ -102,7 +102,7 @@ class TraceExport:
         try:
             provider = self._provider()
         except ImportError as error:
-            self._stats.problem = t.later("{name} is not installed", name=error.name)
+            self._stats.problem = t.logged("{name} is not installed", name=error.name)
             log.error("no traces: %s. %s", self._stats.problem, install_hint("otel"))  # noqa: TRY400
             return
         spans = _Spans(
@@ -136,7 +136,7 @@ class TraceExport:
         keep_quiet()
         headers, missing = sent_headers(self._settings.headers, self._secret)
         for name in missing:
-            self._stats.problem = t.later("{name} is not set", name=name)
+            self._stats.problem = t.logged("{name} is not set", name=name)
             log.error(
                 "spans are sent without %s: it is not set; store it with: hermes config set %s",
                 *(name,) * 2,

@@ -21,7 +21,7 @@ from hermes.learning.external_memory import MemoryProvider
 from hermes.learning.history import HistoryEntry
 from hermes.learning.memory import FILES, FlaggedNote
 from hermes.text.formats import ago, first_line
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -163,7 +163,7 @@ def history_of(
     history = context.learning.history
     if history.missing:
         raise HermesError(
-            t("There is no history: {missing}.", missing=history.missing),
+            t("There is no history: {missing}.", missing=shown_reason(history.missing)),
             hint=t("Install git to get one."),
         )
     if change:

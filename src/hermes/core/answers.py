@@ -11,7 +11,7 @@ from hermes.schema.events import (
     QuestionAnswered,
     QuestionAsked,
 )
-from hermes.text.translation import translator
+from hermes.text.translation import Later, translator
 
 t = translator(__name__)
 
@@ -55,7 +55,7 @@ def is_same_kind(request: Request, answer: Answer) -> bool:
     )
 
 
-def misfit(request: Request, answer: Answer) -> str:
+def misfit(request: Request, answer: Answer) -> str | Later:
     """Why the answer does not fit the question; empty if it does. A denial needs no hash."""
     if not is_same_kind(request, answer):
         return WRONG_KIND

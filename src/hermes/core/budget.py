@@ -71,7 +71,7 @@ class Cap(msgspec.Struct):
     """What the running calls of this turn may use, by the budget that granted it. Other scopes have claims."""
     owner: str = ""
     """Whose limit it is, if not that of the settings."""
-    hint: str = ""
+    hint: str | Later = ""
     """How to raise it."""
     key: str = ""
     """What it counts for, such as the id of a card."""

@@ -59,7 +59,7 @@ class LearningHistory:
         return (
             ""
             if self._repository.usable
-            else t.later("git is not installed: changes are made, but not recorded")
+            else t.logged("git is not installed: changes are made, but not recorded")
         )
 
     def commit_manual_edits(self) -> None:

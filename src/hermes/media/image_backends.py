@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.errors import HermesError, MediaError, MediaErrorKind, ToolFailed
+from hermes.errors import (
+    HermesError,
+    MediaError,
+    MediaErrorKind,
+    ToolFailed,
+    Words,
+)
 from hermes.providers.routing import ModelRoute, keys_of, route_to
 from hermes.settings import Secrets, Settings
-from hermes.text.translation import Later, translator
+from hermes.text.translation import translator
 
 t = translator(__name__)
 
@@ -86,7 +92,7 @@ def _service(given: ImageSettings, name: str) -> "ImageBackend":
         keys = keys_of(route, given.secrets)
     except HermesError as error:
         what = error.message.replace("model.provider", "media.image_generation", 1)
-        raise _missing(what, error.hint) from error
+        raise _missing(what, error.hint_words) from error
     headers = dict(route.headers)
     if keys:
         headers["authorization"] = f"Bearer {keys[0]}"
@@ -123,7 +129,7 @@ def _fal(given: ImageSettings) -> "ImageBackend":
     if not key:
         raise _missing(
             t.later("fal has no API key."),
-            t.later("Set it: hermes config set {fal_key}", fal_key=FAL_KEY),
+            t.later("Set it: hermes config set {name}", name=FAL_KEY),
         )
     options = given.settings.media.images
     return FalImages(
@@ -190,5 +196,5 @@ def _download(given: ImageSettings) -> "Download":
     return fetch
 
 
-def _missing(message: Later, hint: Later) -> MediaError:
+def _missing(message: str | Words, hint: str | Words) -> MediaError:
     return MediaError(MediaErrorKind.NOT_CONFIGURED, message, sense=SENSE, hint=hint)

@@ -41,7 +41,7 @@ class ImageService:
         *,
         environment: Mapping[str, str],
         timeout_s: float,
-        key_hint: str = "",
+        key_hint: str | LaterWords = "",
     ) -> None:
         self.label = label
         self._environment = environment

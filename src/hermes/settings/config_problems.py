@@ -250,7 +250,8 @@ class _Walk:
                 self._secret(scalar, path)
                 return
             if has_credentials(scalar.value):
-                self._add(scalar, path, secrets.CREDENTIALS, secrets.CREDENTIALS_HINT)
+                hint = secrets.credentials_hint(".".join(path))
+                self._add(scalar, path, secrets.CREDENTIALS, hint)
                 return
         value = _value(node)
         if value is None and as_section(annotation):

@@ -28,13 +28,19 @@ _OWNERS = {
     "xai-": "XAI_API_KEY",
 }
 CREDENTIALS = t.later("an address must not hold a password or key")
-CREDENTIALS_HINT = t.later(
-    "leave it out of the address; a key goes into .env with `hermes config set NAME_API_KEY`"
-)
+_ADDRESS_SECRETS = {"store.url": "STORE_PASSWORD", "events.url": "EVENTS_PASSWORD"}
 _ASSIGNMENT = r"(?s)[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(?P<rest>.*)"
 _VARIABLE = r"[A-Z][A-Z0-9_]*"
 _PLAIN_VALUE = r"[A-Za-z0-9_\-+=/.:,@%~^]+"
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$", "`": "`"}
+
+
+def credentials_hint(setting: str) -> Later:
+    """Returns where the password or key belongs that is in the address of a setting."""
+    return t.later(
+        "leave it out of the address; a password or key goes into .env with `hermes config set {name}`",
+        name=_ADDRESS_SECRETS.get(setting, "NAME_API_KEY"),
+    )
 
 
 def is_secret_name(name: str) -> bool:

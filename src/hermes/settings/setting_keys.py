@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from hermes.errors import SettingsError
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.redaction import has_credentials
-from hermes.settings.secrets import CREDENTIALS, CREDENTIALS_HINT
+from hermes.settings.secrets import CREDENTIALS, credentials_hint
 from hermes.settings.section import AMOUNT
 from hermes.settings.sections import Settings
 from hermes.settings.yaml_read import TOO_DEEP, YamlTooDeep, parse_yaml
@@ -213,7 +213,7 @@ def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
             t.later("{name}: {why}.", name=key.name, why=CREDENTIALS),
             hint=t.later(
                 "Nothing was changed: {credentials_hint}.",
-                credentials_hint=CREDENTIALS_HINT,
+                credentials_hint=credentials_hint(key.name),
             ),
         )
     base, _ = unwrap(key.annotation)

@@ -408,5 +408,5 @@ async def test_a_library_that_is_missing_is_one_clear_line(
         assert harness.status.error.startswith(
             f"{platform} needs a package that is not installed ({library}"
         )
-        assert install_hint(platform) in harness.status.error
+        assert str(install_hint(platform)) in harness.status.error
         assert "\n" not in harness.status.error

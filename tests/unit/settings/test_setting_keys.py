@@ -184,3 +184,21 @@ def test_the_name_of_an_entry_may_contain_dots(tmp_path: Path) -> None:
     assert parse_yaml(config.read_text()) == {
         "custom_providers": {"own": {"models": {"gpt-4.1": {"images": True}}}}
     }
+
+
+@pytest.mark.parametrize(
+    ("setting", "command"),
+    [
+        ("store.url", "hermes config set STORE_PASSWORD"),
+        ("events.url", "hermes config set EVENTS_PASSWORD"),
+        ("model.base_url", "hermes config set NAME_API_KEY"),
+    ],
+)
+def test_whoever_types_a_password_into_an_address_is_told_where_it_belongs(
+    setting: str, command: str
+) -> None:
+    key = find_key(setting)
+    assert key is not None
+    with pytest.raises(SettingsError) as refused:
+        parse_value(key, "https://me:hunter2hunter2@db.example/hermes")
+    assert command in refused.value.hint

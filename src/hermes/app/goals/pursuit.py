@@ -200,13 +200,9 @@ class GoalPursuit:
         return None
 
     async def _child_end(self, child: str) -> None:
-        store = self._app.store
-        watch = store.watch(child)
-        try:
-            while await asyncio.to_thread(self._works, child):
-                await watch.wait(_LOOK_INTERVAL_S)
-        finally:
-            watch.close()
+        """Waits until no process has the child. That is no row, so no watch tells of it."""
+        while await asyncio.to_thread(self._works, child):  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(_LOOK_INTERVAL_S)
 
     def _works(self, child: str) -> bool:
         try:

@@ -7,6 +7,7 @@ a transaction would not be enough: after a crash the server may assign the same 
 
 import asyncio
 import logging
+import shlex
 import ssl
 import time
 import uuid
@@ -16,7 +17,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from hermes.errors import StoreError, StoreFull, words_of
+from hermes.errors import StoreError, StoreFull, words_of_connection
 from hermes.primitives.backoff import Backoff
 from hermes.primitives.threads import EventLoopThread
 from hermes.store.postgres.connection_pool import ConnectionPool
@@ -163,7 +164,7 @@ class PostgresServer:
 
     def _note_outage(self, error: BaseException) -> None:
         if self.reachability.is_reachable:
-            reason = words_of(error)
+            reason = words_of_connection(error)
             self.reachability.change(is_reachable=False, reason=reason)
             text = t.logged(
                 "Store unreachable, waiting: {where} ({reason})",
@@ -180,7 +181,7 @@ class PostgresServer:
 
     def translated(self, error: BaseException) -> StoreError:
         """Returns the error for a person to read."""
-        where, reason = self.options.shown, words_of(error)
+        where, reason = self.options.shown, words_of_connection(error)
         if isinstance(error, asyncpg.DiskFullError):
             hint = t.later(
                 "Nothing of this was written; everything saved before is safe. Free some space on the "
@@ -211,7 +212,8 @@ class PostgresServer:
             )
             return StoreError(f"{where}: {reason}", hint=hint)
         if isinstance(error, asyncpg.InvalidCatalogNameError):
-            hint = t.later("Create it on the server: createdb hermes")
+            name = shlex.quote(self.options.database)
+            hint = t.later("Create it on the server: createdb {name}", name=name)
             return StoreError(f"{where}: {reason}", hint=hint)
         if isinstance(error, (*UNREACHABLE, asyncpg.InterfaceError)):
             return _connection_problem(error, where, reason)

@@ -69,9 +69,9 @@ class Shadow:
             ]
             self._append(session, turn, *touched)
         return [
-            Unkept(t.path, t.logged("too large, not readable, or not a file"))
-            for t in touched
-            if t.state.kind == "unkept"
+            Unkept(one.path, t.logged("too large, not readable, or not a file"))
+            for one in touched
+            if one.state.kind == "unkept"
         ]
 
     def keep_whole(self, session: str, turn: str) -> list[Unkept]:
