@@ -102,9 +102,9 @@ def problems(text: str, folder_name: str = "") -> list[str]:
     elif folder_name and name != folder_name:
         found.append(
             t.logged(
-                "the name {name} is not that of its folder, {folder_name}",
+                "the name {name} is not that of its folder, {folder}",
                 name=repr(name),
-                folder_name=repr(folder_name),
+                folder=repr(folder_name),
             )
         )
     if not description:
@@ -116,9 +116,9 @@ def problems(text: str, folder_name: str = "") -> list[str]:
     elif len(description) > MAX_DESCRIPTION_CHARS:
         found.append(
             t.logged(
-                "the description has {count:,} characters; at most {max_description_chars:,}",
+                "the description has {count:,} characters; at most {limit:,}",
                 count=len(description),
-                max_description_chars=MAX_DESCRIPTION_CHARS,
+                limit=MAX_DESCRIPTION_CHARS,
             )
         )
     if not head.body.strip():
@@ -126,9 +126,9 @@ def problems(text: str, folder_name: str = "") -> list[str]:
     if len(head.body) > MAX_BODY_CHARS:
         found.append(
             t.logged(
-                "the text has {count:,} characters; at most {max_body_chars:,}. Move details into files",
+                "the text has {count:,} characters; at most {limit:,}. Move details into files",
                 count=len(head.body),
-                max_body_chars=MAX_BODY_CHARS,
+                limit=MAX_BODY_CHARS,
             )
         )
     return found

@@ -69,8 +69,8 @@ def decode(file: IO[bytes]) -> "array.array[int]":
         if len(samples) > MAX_RECORDING_S * SPEECH_RATE_HZ:
             raise _NotUsable(
                 t.logged(
-                    "it is longer than {max_recording_s} hours",
-                    max_recording_s=MAX_RECORDING_S // 3600,
+                    "it is longer than {hours} hours",
+                    hours=MAX_RECORDING_S // 3600,
                 )
             )
     return samples

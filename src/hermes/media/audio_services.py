@@ -96,9 +96,9 @@ class AudioService:
                 raise self._error(
                     MediaErrorKind.TOO_LARGE,
                     t.later(
-                        "{host} sent more than {max_answer_bytes} MB.",
+                        "{host} sent more than {size} MB.",
                         host=self.host,
-                        max_answer_bytes=_MAX_ANSWER_BYTES // 1024**2,
+                        size=_MAX_ANSWER_BYTES // 1024**2,
                     ),
                 )
             chunks.append(chunk)

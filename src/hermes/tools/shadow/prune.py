@@ -43,8 +43,8 @@ def sweep(
     if not dropped:
         return ""
     kept = t.logged(
-        "{max_age_days} days and {most_bytes:,} MB are kept",
-        max_age_days=MAX_AGE_DAYS,
+        "{days} days and {most_bytes:,} MB are kept",
+        days=MAX_AGE_DAYS,
         most_bytes=most_bytes // 1024**2,
     )
     return t.logged(
