@@ -315,6 +315,7 @@ def new_client() -> "Client":
     from nats.errors import Error
 
     class StrictClient(Client):
+        # pyrefly: ignore[missing-override-decorator]
         async def _process_info(
             self, info: dict[str, Any], initial_connection: bool = False
         ) -> None:

@@ -20,7 +20,7 @@ t = translator(__name__)
 RowStatus: TypeAlias = Literal[
     "waiting", "begun", "running", "done", "failed", "refused", "budget", "timed_out", "stopped"
 ]  # fmt: skip
-"""`begun`: it was cut off, and goes on when the batch is resumed."""
+"""`begun`: it was cut off, and continues when the batch is resumed."""
 
 _IDS_PER_QUERY = 500
 _MAX_ATTEMPTS = 99
