@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.app.engine import ModelInfo
 from hermes.surfaces.terminal.text import cut, money, one_line, width
-from hermes.text.plurals import short_number
+from hermes.text.formats import short_number
 from hermes.text.translation import translator
 from hermes.tools.project_rules import read_small_file
 
