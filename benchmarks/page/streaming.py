@@ -6,6 +6,7 @@ somebody types: that is what keys and main thread are measured with. A field in 
 """
 
 import asyncio
+import random
 import statistics
 import time
 from typing import Any
@@ -21,7 +22,7 @@ PIECE_CHARS = 16
 TOKEN_CHARS = 4
 TOKENS_S = 60
 PIECES_PER_S = 200
-KEY_EVERY_S = 0.12
+KEY_EVERY_S = (0.06, 0.18)  # as people type: not in step with anything
 KEYS_BEFORE = (
     60  # what the same keys take while nothing is streamed, and in an empty page
 )
@@ -86,10 +87,11 @@ def respond(asked: Recorded) -> ScriptedResponse:
 
 
 async def _type_before(page: Page) -> float:
+    intervals = random.Random(1)
     await _watch_keys(page)
     for _ in range(KEYS_BEFORE):
         await page.keyboard.press("x")
-        await asyncio.sleep(KEY_EVERY_S)
+        await asyncio.sleep(intervals.uniform(*KEY_EVERY_S))
     return await _p95(page)
 
 
@@ -106,12 +108,12 @@ async def _p95(page: Page) -> float:
 async def _type_until_done(page: Page) -> float:
     """Types while the reply comes; returns the seconds that it took."""
     await page.wait_for_function(_WRITTEN, timeout=PATIENCE_S * 1000)
-    begun = time.monotonic()
+    intervals, begun = random.Random(2), time.monotonic()
     while await page.locator(".message.live").count():
         if time.monotonic() - begun > PATIENCE_S:
             raise SystemExit("the reply did not end")
         await page.keyboard.press("x")
-        await asyncio.sleep(KEY_EVERY_S)
+        await asyncio.sleep(intervals.uniform(*KEY_EVERY_S))
     return time.monotonic() - begun
 
 

@@ -135,6 +135,9 @@ async def test_reloading_in_mid_stream_loses_nothing(
     await say(page, "tell me a lot")
     live = page.locator(".message.assistant.live")
     await expect(live).to_contain_text("word50 ")
+    row = page.locator(".drawer-row.current .drawer-title")
+    for named in (row, page.locator(".chat-title")):  # before it has a title
+        await expect(named).to_have_text("tell me a lot")
     for _ in range(2):
         await page.reload()
         await expect(live).to_contain_text("word50 ")

@@ -134,10 +134,11 @@ async def test_a_growing_text_gives_the_tokens_of_the_whole(visit: Page) -> None
     assert same[0] == same[1]
 
 
-async def test_a_long_reply_costs_little_memory_while_it_is_written(
+async def test_a_long_reply_is_drawn_once_and_costs_little_memory(
     visit: Page,
 ) -> None:
-    """Before, every piece made the whole text and all its blocks anew, and each block kept a copy of the text."""
+    """Before, every piece made the whole text and all its blocks anew, and each block kept a copy of the text. Later,
+    a group of blocks was drawn again when it was full."""
     await visit.evaluate(
         """async () => {
             const { html, render } = await import("/static/app/ui.js");
@@ -145,11 +146,15 @@ async def test_a_long_reply_costs_little_memory_while_it_is_written(
             const { Live } = await import("/static/views/chat/items.js");
             const place = document.body.appendChild(document.createElement("div"));
             let state = fresh("s");
+            const drawn = new Set();
             for (let number = 0; number < 1500; number++) {
                 const text = `Some *words* in a **paragraph**, ${number}, and ${"more of them ".repeat(5)}.\n\n`;
                 state = reduce(state, [{ type: "agent.message.delta", session_id: "s", turn_id: "t", text }]);
                 render(html`<${Live} live=${state.live} since=${0} />`, place);
+                if (number < 100) for (const one of place.querySelectorAll("p:has(em)")) drawn.add(one);
             }
+            const again = [...drawn].filter((one) => !one.isConnected).length; // the last blocks of each group
+            if (again > 25) throw new Error(`${again} paragraphs were drawn again`);
             if (place.querySelectorAll("p em").length !== 1500) throw new Error("not all of it is shown");
         }"""
     )
@@ -328,3 +333,13 @@ async def test_pieces_of_a_reply_are_drawn_with_rests_and_rows_at_once(
     assert await drawn_after("pace.atOnce()", 17) == 3  # a row does not wait for it
     assert await drawn_after("", 500) == 3
     assert await drawn_after("pace.soon(); pace.cancel()", 500) == 3
+    key = "dispatchEvent(new KeyboardEvent('keydown', { key: 'x' }))"
+    assert await drawn_after(f"pace.soon(); {key}", 15) == 3  # its own frame is first
+    assert await drawn_after("pace.soon()", 30) == 4  # then is time before the next
+    assert await drawn_after(f"pace.soon(); {key}", 120) == 4
+    assert await drawn_after("", 120) == 5  # in a pause
+    await visit.clock.run_for(600)
+    assert await drawn_after("pace.soon()", 17) == 6  # nobody types any more
+    for _ in range(60):
+        await drawn_after(f"pace.soon(); {key}", 10)
+    assert await visit.evaluate("window.drawn") > 6  # also if a key is held down

@@ -151,6 +151,7 @@ async def test_a_request_whose_process_was_killed_can_still_be_answered(
             )
             asking = page.get_by_role("group", name="Hermes wants to use write_file")
             await expect(asking).to_contain_text("Hermes stopped before you answered.")
+            await expect(asking).not_to_contain_text("Denied automatically")
             await asking.get_by_role("button", name="Allow once").click()
             await rests(page, 2)
             await expect(page.locator(".message.assistant").last).to_contain_text(

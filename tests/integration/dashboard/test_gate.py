@@ -457,11 +457,15 @@ async def test_security_headers(harness: Harness) -> None:
     for path in ("/", "/login", "/api/auth", "/nothing"):
         answer = await harness.client.get(path)
         policy = answer.headers["content-security-policy"]
-        assert "script-src 'self'" in policy
+        is_data = answer.headers["content-type"].startswith("application/json")
+        assert ("script-src 'self'" in policy) is not is_data
+        assert policy.startswith("default-src 'none'; ")
         assert "unsafe-eval" not in policy
         assert (
             "'unsafe-inline'" not in policy.partition("script-src")[2].partition(";")[0]
         )
+        assert ("referrer-policy" in answer.headers) is not is_data
+        assert answer.headers["x-frame-options"] == "DENY"
         assert "frame-ancestors 'none'" in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["cache-control"] == "no-store"

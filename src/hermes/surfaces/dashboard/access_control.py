@@ -78,6 +78,13 @@ _SANDBOX_HEADERS: ResponseHeaders = [
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
     (b"x-dns-prefetch-control", b"off"),
 ]
+_DATA_HEADERS: ResponseHeaders = [
+    (_CSP, b"default-src 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+"""For JSON, which is no document: the others would only make each answer longer."""
 OWN_ORIGIN_HEADERS: ResponseHeaders = [
     (_CSP, _OWN_ORIGIN_POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -246,12 +253,20 @@ def secured(
     ]
     if not any(name.lower() == b"cache-control" for name, _ in kept):
         kept.append((b"cache-control", b"no-store"))
-    own = _SANDBOX_HEADERS if is_sandboxed else [(_CSP, policy)]
-    names = {name for name, _ in own}
-    kept += [*own, *(one for one in _SECURITY_HEADERS if one[0] not in names)]
+    if not is_sandboxed and _is_json(headers):
+        kept += _DATA_HEADERS
+    else:
+        own = _SANDBOX_HEADERS if is_sandboxed else [(_CSP, policy)]
+        names = {name for name, _ in own}
+        kept += [*own, *(one for one in _SECURITY_HEADERS if one[0] not in names)]
     if secure:
         kept.append((b"strict-transport-security", b"max-age=31536000"))
     return kept
+
+
+def _is_json(headers: ResponseHeaders) -> bool:
+    kinds = [value for name, value in headers if name.lower() == b"content-type"]
+    return [kind.partition(b";")[0].strip() for kind in kinds] == [b"application/json"]
 
 
 def offered_subprotocol(socket: WebSocket) -> str | None:

@@ -15,7 +15,7 @@ import { connection, storeAway, waiting } from "./pending_requests.js";
 import { navigate, useRoute } from "./router.js";
 import { nextTheme, THEME_NAMES, theme } from "./theme.js";
 import { t } from "./translation.js";
-import { html, loadStyle, useEffect, useState, useStore } from "./ui.js";
+import { fileAddress, html, loadStyle, useEffect, useState, useStore } from "./ui.js";
 import { findView, VIEWS } from "./views.js";
 
 const ON_BAR = 4; // views on the bar of a phone; the rest is behind "More"
@@ -115,7 +115,7 @@ function Rail({ views, current }) {
   return html`
     <nav class="rail" aria-label=${t("Views")}>
       <a class="rail-home" href="#/chat" aria-label=${t("Hermes: new chat")}>
-        <img src="/favicon.svg" alt="" width="32" height="32" />
+        <img src=${fileAddress("favicon.svg")} alt="" width="32" height="32" />
       </a>
       ${name && html`<span class="rail-profile" title=${t("Profile: {name}", { name })}>${name}</span>`}
       ${views.map((view) => html`<${Place} key=${view.name} view=${view} current=${current} />`)}
@@ -339,7 +339,7 @@ function KeyGroup({ name, list }) {
 function SignedOut() {
   return html`
     <main id="main" class="alone">
-      <img src="/favicon.svg" alt="" width="56" height="56" />
+      <img src=${fileAddress("favicon.svg")} alt="" width="56" height="56" />
       <h1>${t("You are signed out")}</h1>
       <p>
         ${t("This browser is no longer signed in to the dashboard. Nothing is lost: sessions continue without it.")}</p>

@@ -139,20 +139,26 @@ export function useScreenfulFirst(total, first) {
   const [isWhole, setIsWhole] = useState(false);
   const isCut = total > first && !isWhole;
   useEffect(() => {
-    if (!isCut) return undefined;
-    let timer = 0;
-    // Behind the frame that shows the screenful. A hidden page has no frames.
-    const later = () => {
-      timer = setTimeout(() => setIsWhole(true));
-    };
-    const frame = requestAnimationFrame(later);
-    if (document.hidden) later();
-    return () => {
-      cancelAnimationFrame(frame);
-      clearTimeout(timer);
-    };
+    return isCut ? afterFrame(() => setIsWhole(true)) : undefined;
   }, [isCut]);
   return isCut ? first : total;
+}
+
+/**
+ * Does something behind the next frame, in a task of its own. Returns a function that takes it back.
+ * @param {() => void} act
+ */
+export function afterFrame(act) {
+  let timer = 0;
+  const later = () => {
+    timer = setTimeout(act);
+  };
+  const frame = document.hidden ? 0 : requestAnimationFrame(later);
+  if (document.hidden) later(); // it has no frames
+  return () => {
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
+  };
 }
 
 /**

@@ -98,6 +98,7 @@ function confirmEnd() {
 /** @param {{ open: (command: Command) => void }} props */
 function NoTerminal({ open }) {
   return html`
+    <h1 class="unseen">${t("Terminal")}</h1>
     <${Empty} icon="terminal" title=${t("No terminal is open")}>
       <div class="stack">
         <p>
@@ -115,11 +116,13 @@ function NoTerminal({ open }) {
 
 /** @param {{ reason: string }} props */
 function Unavailable({ reason }) {
-  return html`<${Empty} icon="warn" title=${t("Terminals are not available")}><p role="alert">${reason}</p><//>`;
+  return html`<h1 class="unseen">${t("Terminal")}</h1>
+    <${Empty} icon="warn" title=${t("Terminals are not available")}><p role="alert">${reason}</p><//>`;
 }
 
 function NotAllowed() {
   return html`
+    <h1 class="unseen">${t("Terminal")}</h1>
     <${Empty} icon="lock" title=${t("This browser is not allowed to use terminals")}>
       <p>
         ${withElements(t("Its link or token lacks the scope {scope}."), { scope: html`<code>terminal</code>` })}${" "}

@@ -51,16 +51,18 @@ function watchNear(scroller, part, look) {
 
 /**
  * `draw` makes the content. Where nothing scrolls, it is always drawn. `chars` is how long it is; `isNew` says that it
- * grows at the end of what is read, so it is drawn at first. `words` gives its text for the browser's search.
- * @param {{ draw: () => Child, words: () => string, chars: number, isNew?: boolean }} props
+ * came at the end of what is read, so it is drawn at first; `isGrowing` that more of it is to come, so it stays drawn.
+ * `words` gives its text for the browser's search.
+ * @param {{ draw: () => Child, words: () => string, chars: number, isNew?: boolean, isGrowing?: boolean }} props
  */
-export function Distant({ draw, words, chars, isNew = false }) {
+export function Distant({ draw, words, chars, isNew = false, isGrowing = false }) {
   const box = /** @type {Ref<HTMLElement>} */ (useElement());
   const [isNear, setIsNear] = useState(isNew);
   const gapPx = useRef(0);
   const drawn = useRef(isNear);
   drawn.current = isNear;
   useEffect(() => {
+    if (isGrowing) return;
     const scroller = box.current.closest(".scroll");
     if (!scroller) return void setIsNear(true);
     return watchNear(scroller, box.current, (entry) => {
@@ -71,7 +73,7 @@ export function Distant({ draw, words, chars, isNew = false }) {
       }
       setIsNear(entry.isIntersecting);
     });
-  }, []);
+  }, [isGrowing]);
   const first = useRef(true);
   useLayoutEffect(() => {
     const scroller = box.current.closest(".scroll");

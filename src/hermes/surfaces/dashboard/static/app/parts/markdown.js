@@ -340,8 +340,8 @@ function Block({ token, open }) {
   return useMemo(() => block(token, 0, open), [token, token.raw, open]);
 }
 
-/** @param {{ tokens: Token[] }} props */
-function Blocks({ tokens }) {
+/** @param {Token[]} tokens */
+function settledBlocks(tokens) {
   return tokens.map((token, index) => html`<${Block} key=${index} token=${token} open=${false} />`);
 }
 
@@ -357,7 +357,7 @@ export function Markdown({ text, open = false }) {
 function FinishedMarkdown({ text }) {
   const tokens = useMemo(() => Lexer.lex(text, OPTIONS), [text]);
   const groups = useMemo(() => (tokens.length > LONG ? grouped(tokens) : null), [tokens]);
-  if (!groups) return html`<${Blocks} tokens=${tokens} />`;
+  if (!groups) return settledBlocks(tokens);
   return groups.map((group, index) => distant(group, index, index === groups.length - 1));
 }
 
@@ -400,14 +400,14 @@ function wordsOfOne(token) {
  */
 function distant(tokens, index, isNew) {
   const chars = tokens.reduce((sum, token) => sum + token.raw.length, 0);
-  const draw = () => html`<${Blocks} tokens=${tokens} />`;
+  const draw = () => settledBlocks(tokens);
   const words = () => wordsOf(tokens);
   return html`<${Distant} key=${index} chars=${chars} draw=${draw} words=${words} isNew=${isNew} />`;
 }
 
 /**
  * Text being streamed. Blocks are drawn in groups, and one that is settled is not drawn again, so that the cost of a
- * new piece does not grow with the text.
+ * new piece does not grow with the text. The last group grows until it is full; its elements stay when it is.
  * @param {{ text: LongText }} props
  */
 function StreamingMarkdown({ text }) {
@@ -433,8 +433,9 @@ function StreamingMarkdown({ text }) {
     (token, index) => html`<${Block} key=${rest.current.length + index} token=${token}
       open=${index === fresh.length - 1} />`,
   );
+  const draw = () => [...rest.current, ...open];
   return [
     ...groups.current,
-    html`<div key="rest" class="md-group">${[...rest.current, ...open]}</div>`,
+    html`<${Distant} key=${groups.current.length} chars=${0} draw=${draw} words=${() => ""} isNew isGrowing />`,
   ];
 }

@@ -11,6 +11,7 @@ import { useComposer } from "../../app/keys.js";
 import { Button, Icon, size, toast } from "../../app/parts.js";
 import { t } from "../../app/translation.js";
 import {
+  afterFrame,
   html,
   kept,
   useEffect,
@@ -99,8 +100,9 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     area.current.focus();
   }, [filled]);
   useEffect(() => {
-    if (matchMedia("(hover: hover)").matches && document.activeElement === document.body)
-      area.current.focus();
+    if (!matchMedia("(hover: hover)").matches) return undefined;
+    // Behind the frame that lays the page out: a focus before it would do that in this task.
+    return afterFrame(() => document.activeElement === document.body && area.current.focus());
   }, [chat.id]);
   useLayoutEffect(() => {
     if (GROWS_BY_ITSELF) return;

@@ -6,7 +6,7 @@ import { Store } from "../../app/ui.js";
 import { DrawingPace } from "./drawing_pace.js";
 import { Past } from "./earlier_rows.js";
 import { Outbox } from "./outbox.js";
-import { fresh, isPiece, reduce } from "./transcript.js";
+import { beginningOf, fresh, isPiece, reduce } from "./transcript.js";
 
 const REMEMBERED = 6; // sessions whose transcript is kept while another is shown
 
@@ -123,4 +123,13 @@ export function conversationOf(id) {
   recent.set(id, known);
   if (recent.size > REMEMBERED) recent.delete([...recent.keys()][0]);
   return known;
+}
+
+/**
+ * How a session that was looked at lately began, or "".
+ * @param {string} id
+ */
+export function knownBeginning(id) {
+  const known = recent.get(id);
+  return known ? beginningOf(known.transcript.value) : "";
 }

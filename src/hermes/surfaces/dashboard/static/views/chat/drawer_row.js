@@ -6,8 +6,9 @@ import { reloadLists } from "../../app/pending_requests.js";
 import { pathTo } from "../../app/router.js";
 import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
-import { remove, rename, titleOf } from "../sessions/actions.js";
+import { remove, rename } from "../sessions/actions.js";
 import { archive, download, FORMATS, move, pin } from "../sessions/filing.js";
+import { knownBeginning } from "./conversation.js";
 
 /**
  * Whether messages came since somebody last looked at a session. One that was never opened here is not unread.
@@ -15,6 +16,14 @@ import { archive, download, FORMATS, move, pin } from "../sessions/filing.js";
  */
 export function isUnread(session) {
   return session.seen > 0 && session.messages > session.seen;
+}
+
+/**
+ * The name of a session, as the head of the chat has it.
+ * @param {SessionRow} session
+ */
+function nameOf(session) {
+  return session.title || knownBeginning(session.id) || t("Untitled");
 }
 
 /**
@@ -35,7 +44,7 @@ export function DrawerRow({ session, current, asks, runs, selected, onSelect, on
   const unread = isUnread(session) && !here;
   const isMarked = selected?.has(session.id) ?? false;
   const body = html`<span class="drawer-title"><${Mark} asks=${asks} runs=${runs} unread=${unread} />
-      <span>${session.title || t("Untitled")}</span></span>
+      <span>${nameOf(session)}</span></span>
     <span class="drawer-note"><${Time} at=${session.updated} />
       ${session.surface && session.surface !== "dashboard" && html`<span>${session.surface}</span>`}
       ${session.folder && html`<span class="drawer-folder">${session.folder}</span>`}</span>`;
@@ -47,7 +56,7 @@ export function DrawerRow({ session, current, asks, runs, selected, onSelect, on
     <a class=${`drawer-row ${here ? "current" : ""}`} href=${`#${pathTo("chat", session.id)}`}
       aria-current=${here ? "page" : undefined} onClick=${onClick}>${body}</a>
     <${Button} kind="quiet" class="drawer-menu" icon="more"
-      label=${t("Actions for {session}", { session: titleOf(session) })}
+      label=${t("Actions for {session}", { session: nameOf(session) })}
       aria-haspopup="dialog" onClick=${() => setMenu(true)} />
     ${menu && html`<${RowMenu} session=${session} onClose=${() => setMenu(false)} />`}
   </div>`;
@@ -87,7 +96,7 @@ function RowMenu({ session, onClose }) {
     ]);
   if (may("admin"))
     rows.push(["trash", t("Delete"), async () => (await remove(session)) && reloadLists()]);
-  return html`<${Dialog} title=${titleOf(session)} class="sheet" onClose=${onClose}><ul class="more">
+  return html`<${Dialog} title=${nameOf(session)} class="sheet" onClose=${onClose}><ul class="more">
     ${rows.map(
       ([icon, label, run]) =>
         html`<li key=${label}><button type="button" class="more-row" onClick=${() => {

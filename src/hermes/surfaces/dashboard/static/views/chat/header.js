@@ -17,14 +17,14 @@ import {
   undo,
 } from "./commands.js";
 import { Fill } from "./context_use.js";
+import { beginningOf } from "./transcript.js";
 
 /**
  * The title of a session; until it has one, how it began, if that is known.
  * @param {Transcript} state
  */
 export function titleOf(state) {
-  const first = (state.first === 1 && state.items.find((item) => item.kind === "user")?.text) || "";
-  return state.title || first.split("\n")[0].slice(0, 80) || t("Untitled");
+  return state.title || beginningOf(state) || t("Untitled");
 }
 
 /**

@@ -142,7 +142,7 @@ export function Approval({ request, session, cwd, from = "", orphan = false }) {
           { count: request.similar },
         )}</dd>`
       }
-      ${request.expires > 0 && html`<dt>${t("Denied automatically")}</dt><dd>${ago(request.expires)}</dd>`}
+      ${request.expires > 0 && !orphan && html`<dt>${t("Denied automatically")}</dt><dd>${ago(request.expires)}</dd>`}
     </dl>
     ${
       allowed

@@ -785,3 +785,12 @@ export function openRequests(state) {
 function isTool(item) {
   return item.kind === "tool";
 }
+
+/**
+ * How a session began, if that is known: its name until it has a title.
+ * @param {Transcript} state
+ */
+export function beginningOf({ first, items }) {
+  const said = first === 1 ? items.find((item) => item.kind === "user")?.text : "";
+  return (said ?? "").split("\n")[0].slice(0, 80);
+}

@@ -2,7 +2,7 @@
 import { api, may } from "../../app/api.js";
 import { Icon, Words } from "../../app/parts.js";
 import { t } from "../../app/translation.js";
-import { html, useEffect, useState } from "../../app/ui.js";
+import { fileAddress, html, useRef, useState } from "../../app/ui.js";
 
 const IDEAS = [
   {
@@ -32,17 +32,22 @@ const IDEAS = [
  */
 export function Welcome({ problem = "", onIdea, folder, setFolder }) {
   const [folders, setFolders] = useState(/** @type {string[]} */ ([]));
-  useEffect(() => {
+  const asked = useRef(false);
+  const askFolders = () => {
+    if (asked.current) return;
+    asked.current = true;
     api.get("/api/sessions", { limit: 50 }).then(
       (answer) =>
         setFolders(
           [...new Set(answer.sessions.map((one) => one.cwd).filter(Boolean))].slice(0, 12),
         ),
-      () => {},
+      () => {
+        asked.current = false;
+      },
     );
-  }, []);
+  };
   return html`<div class="welcome">
-    <img src="/favicon.svg" alt="" width="52" height="52" /><h1>${t("What should we work on?")}</h1>
+    <img src=${fileAddress("favicon.svg")} alt="" width="52" height="52" /><h1>${t("What should we work on?")}</h1>
     ${
       problem &&
       html`<p class="note warn" role="status"><${Icon} name="warn" size=${16} /><span>
@@ -56,7 +61,7 @@ export function Welcome({ problem = "", onIdea, folder, setFolder }) {
     )}</ul>
     <label class="folder"><span class="muted">${t("Working folder")}</span><input class="input mono" list="folders"
       placeholder=${t("the folder the dashboard was started in")} value=${folder}
-        onInput=${(event) => setFolder(event.target.value)} /><datalist id="folders">
+        onFocus=${askFolders} onInput=${(event) => setFolder(event.target.value)} /><datalist id="folders">
           ${folders.map((one) => html`<option key=${one} value=${one} />`)}</datalist></label>
   </div>`;
 }

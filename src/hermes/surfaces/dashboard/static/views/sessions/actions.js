@@ -9,7 +9,7 @@ import { t } from "../../app/translation.js";
 
 /** @param {{ id: string, title: string }} session */
 export function titleOf(session) {
-  return session.title || t("Session {id}", { id: session.id });
+  return session.title || t("Untitled");
 }
 
 /**
