@@ -16,11 +16,10 @@ from hermes.app.engine import (
     ApprovalMode,
     Engine,
     EngineChoice,
-    EngineName,
     EngineParts,
-    ModelInfo,
 )
 from hermes.app.learning.learner import Learner
+from hermes.app.model_info import EngineName, ModelInfo
 from hermes.app.prompt_files import PromptFile, PromptFiles, stricter
 from hermes.app.session_runner import RunnerDeps
 from hermes.app.session_service import SessionService

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -23,6 +23,7 @@ from hermes.app.folder_notes import FolderNotes
 from hermes.app.image_description import ImageDescriber, SessionPictures
 from hermes.app.learning.learner import Learner
 from hermes.app.learning.reviewer import NobodyToAsk, ReviewDeps, ReviewPolicy
+from hermes.app.model_info import EngineName, ModelInfo
 from hermes.app.picture_tools import PicturePorts, SessionImageSpending
 from hermes.app.project_notes import (
     has_accepted_notes,
@@ -46,7 +47,6 @@ from hermes.core.ports import Approver, Model, PolicyDecision, Tool, Veto
 from hermes.core.prompt import system_prompt
 from hermes.core.turn import NativeRuntime, Runtime
 from hermes.providers.build import build_model
-from hermes.providers.provider_table import label_of
 from hermes.providers.retry import Resilient
 from hermes.providers.routing import ModelRoute, chosen_route
 from hermes.schema.events import (
@@ -78,7 +78,6 @@ if TYPE_CHECKING:
     from hermes.core.compaction import CompactionCut
 
 ApprovalMode: TypeAlias = Mode
-EngineName: TypeAlias = Literal["native", "codex"]
 
 
 CLOSING_TOOLS = frozenset(
@@ -95,41 +94,6 @@ class EngineChoice(msgspec.Struct, frozen=True):
     model: str = ""
     attended: bool = True
     approvals: ApprovalMode | None = None
-
-
-class ModelInfo(msgspec.Struct, frozen=True):
-    """Names the model that answers."""
-
-    provider: str
-    name: str
-
-    @property
-    def local(self) -> bool:
-        """Whether the model runs inside Hermes, on this machine."""
-        return self.provider == "embedded"
-
-    @property
-    def engine(self) -> EngineName:
-        """Which program runs the turns."""
-        return "codex" if self.provider == CODEX else "native"
-
-    @property
-    def label(self) -> str:
-        """The name of the model for a person. For codex, its name comes first."""
-        if self.local:
-            from hermes.providers.local_model import display_name
-
-            return display_name(self.name)
-        if self.engine == "codex":
-            return f"{CODEX} {self.name}".strip()
-        return self.name or self.provider
-
-    @property
-    def full_label(self) -> str:
-        """The name of the model, with that of its service for a person."""
-        if self.local or self.engine == "codex":
-            return self.label
-        return f"{label_of(self.provider)} {self.name}".strip()
 
 
 def plugin_veto(app: App) -> Veto | None:

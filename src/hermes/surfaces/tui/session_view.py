@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.app.attachments import typed_part
+from hermes.app.typed_part import typed_part
 from hermes.core.ports import Clock, SystemClock
 from hermes.schema.goals import GOAL_VIA
 from hermes.schema.shown_reasons import shown_event
