@@ -61,6 +61,7 @@ _ENDS = {
     "crashed": to_translate("Hermes stopped during this turn."),
 }
 
+_CALL_FAULTS = frozenset(("bad_arguments", "unknown_tool"))
 _REMARKS = frozenset(
     (
         *(
@@ -436,6 +437,8 @@ class ChatView:
             case "agent.learning.reviewed":
                 self.say(reviewed_notice(event, self.status.review_cost))
                 self.status.review_cost = 0.0
+            case "agent.reply.rejected" if event.get("reason") in _CALL_FAULTS:
+                pass  # shown with the call
             case _:
                 self.say(
                     t("The reply could not be used: {reason}", reason=_reason(event))

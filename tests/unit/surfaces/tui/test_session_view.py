@@ -330,8 +330,10 @@ def test_troubles_are_said() -> None:
         event(
             "reply.rejected", reason="empty", detail="the model answered with nothing"
         ),
+        event("reply.rejected", reason="bad_arguments", detail="said by the call"),
         event("turn.ended", reason="failed", detail="gave up", ts=12.0),
     )
+    assert "said by the call" not in screen.text
     assert "Retrying in 2.0 s: 500 from the service" in screen.text
     assert "The reply could not be used: the model answered with nothing" in screen.text
     assert "\nGave up\n" in screen.text
@@ -466,7 +468,7 @@ def test_nothing_seems_to_go_on_between_the_answer_and_the_end_of_the_turn() -> 
 
 def test_a_turn_whose_beginning_was_not_seen_has_no_duration() -> None:
     done = event("tool.finished", call_id="c", name="terminal", text="x\n[exit code 0]")
-    assert viewed(done, ENDED).text == "✓ terminal\n  │ x\n1,020 tokens · $0.50\n\n"
+    assert viewed(done, ENDED).text == "✓ Run\n  │ x\n1,020 tokens · $0.50\n\n"
 
 
 FAILED = "a\nb\nc\nd\ne\nf: not permitted\n[exit code 2; now in /x]"
