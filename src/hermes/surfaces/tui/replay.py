@@ -5,10 +5,11 @@ from typing import Any, NamedTuple, Protocol
 
 from hermes.schema.events import OwnCommandRan
 from hermes.surfaces.terminal.question_menu import QuestionMenu
+from hermes.surfaces.terminal.spoken_text import SpokenText
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.styled_text import Row, painted
 from hermes.surfaces.terminal.text import clean, wrap
-from hermes.surfaces.terminal.tool_line import Marks
+from hermes.surfaces.terminal.tool_line import LINEAR_MARKS, Marks
 from hermes.surfaces.tui.own_commands import OwnCommandResult
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.session_view import ChatView
@@ -109,8 +110,14 @@ class ReplayScreen:
         if not part.is_reply:
             return part.text.split("\n")
         if not self.animates:
-            return list(wrap(clean(part.text), self.columns - 1))
+            return list(wrap(self._plain(clean(part.text)), self.columns - 1))
         return self._drawn(part.text)
+
+    def _plain(self, text: str) -> str:
+        if self.marks != LINEAR_MARKS:
+            return text
+        spoken = SpokenText()
+        return spoken.feed(text) + spoken.end()
 
     def _drawn(self, text: str) -> list[str]:
         """Renders a reply as it looked when it was written."""
