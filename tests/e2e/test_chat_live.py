@@ -325,8 +325,8 @@ async def test_commands_and_files_are_completed(tmp_path: Path) -> None:
         await terminal.until(lambda shown: "/approvals" in shown)
         terminal.type(CTRL_C + "see @no")
         await terminal.until(lambda shown: "  notes.txt" in shown)
-        terminal.type("\t")
-        await terminal.until(lambda shown: "› see @notes.txt" in shown)
+        terminal.type("\tnow")
+        await terminal.until(lambda shown: "› see @notes.txt now" in shown)
 
 
 async def test_what_was_typed_before_comes_back_in_another_chat(tmp_path: Path) -> None:
