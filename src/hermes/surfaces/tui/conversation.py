@@ -621,7 +621,9 @@ class ChatConversation:
             print(kept)
 
     async def _follow(self, *, resumes: bool) -> None:
-        ticking = asyncio.ensure_future(self._tick()) if self.screen.animates else None
+        ticking = (
+            asyncio.ensure_future(self.animate()) if self.screen.animates else None
+        )
         try:
             if resumes:
                 await follow_elsewhere(self.app, self.session, self._cursor.seq)
@@ -658,7 +660,8 @@ class ChatConversation:
         self.view.status.branch = branch_of(self.folder)
         self._start_script()
 
-    async def _tick(self) -> None:
+    async def animate(self) -> None:
+        """Redraws spinners and elapsed times, until it is cancelled."""
         while True:
             await asyncio.sleep(_REDRAW_INTERVAL_S)
             self.view.tick()

@@ -264,6 +264,8 @@ def test_a_command_of_the_persons_own_that_prints_nothing_says_so() -> None:
     screen = FakeScreen()
     view = ChatView(screen, "s", clock=FakeClock(14.0))
     view.show_own_command("true")
+    view.tick()
+    assert screen.now[0].endswith("running")
     view.show_own_result("true", "", "exit code 0", 0)
     view.show_own_command("false")
     view.show_own_result("false", "", "exit code 1", 1)
@@ -527,6 +529,7 @@ def test_messages_that_are_held_stay_on_the_screen_and_say_how_they_go_on() -> N
     view.hold()
     view.on_event(event("turn.ended", reason="interrupted", ts=12.0))
     assert "1 message not sent yet. Press Enter to send it." in screen.text
+    assert "tokens" not in screen.text
     assert screen.now == ["  held › more"]
     view.on_event(event("turn.started", inputs=[5]))
     assert not view.held
