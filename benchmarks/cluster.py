@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import asyncpg
 import msgspec
 from tests.fakes.machines import Cluster, Desk, WorkerProcess
 from tests.fakes.nats_server import LocalNats, running_nats
@@ -37,6 +38,7 @@ from hermes.schema.events import (
     MessageDelta,
     SessionCreated,
     SessionTitled,
+    Steered,
     TurnEnded,
     TurnStarted,
 )
@@ -44,6 +46,7 @@ from hermes.schema.messages import UserMessage
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.sections import EventSettings, StoreSettings
 from hermes.store.leases import LEASE_TTL_S
+from hermes.store.log_row import Row
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
@@ -52,6 +55,7 @@ _MAX_ROW_S = 0.050
 _MAX_DELTA_S = 0.020
 _MAX_CPU_RATIO = 2.0
 _MAX_LIVE_AGAIN_S = 5.0
+_MAX_SILENCE_S = LEASE_TTL_S + 2.0  # a lease, and the next look of a worker
 _CAP_TOKENS = 12_000
 _CALL_TOKENS = 3_000
 _TURN_TIMEOUT_S = 120.0
@@ -199,10 +203,31 @@ async def _feed(postgres: LocalPostgres, nats: LocalNats) -> int:
     lost = len(sent) - len(late)
     rows = [max(0.0, took) for name, took in late.items() if name[0] == "r"]
     deltas = [took for name, took in late.items() if name[0] == "d"]
+    floor = await _notify_floor(postgres)
+    print(f"  {'p99 of a bare NOTIFY (floor)':44s} {floor * 1000:9.2f} ms")
     missed = _bar("p99 of row to reader", _p99(rows), _MAX_ROW_S)
     missed += _bar("p99 of delta to reader", _p99(deltas), _MAX_DELTA_S)
     print(f"  {lost} of {len(sent)} not seen")
     return missed + (lost > 0)
+
+
+async def _notify_floor(postgres: LocalPostgres) -> float:
+    """How long notices take between two connections without Hermes, at this load."""
+    heard = asyncio.Event()
+    took: list[float] = []
+    listening = await asyncpg.connect(postgres.url())
+    sending = await asyncpg.connect(postgres.url())
+    await listening.add_listener("floor", lambda *_: heard.set())
+    for _ in range(300):
+        heard.clear()
+        begun = time.perf_counter()
+        await sending.execute("NOTIFY floor")
+        await heard.wait()
+        took.append(time.perf_counter() - begun)
+        await asyncio.sleep(0.01)
+    await listening.close()
+    await sending.close()
+    return _p99(took)
 
 
 async def _live_again(postgres: LocalPostgres, nats: LocalNats) -> int:
@@ -419,12 +444,20 @@ async def _faults(fault: _Fault, postgres: LocalPostgres, nats: LocalNats) -> in
         await submitting
         waited = await _settled(desk)
         took = time.perf_counter() - begun
-        lost, twice, open_turns, reasons = await _examined(desk, acknowledged)
+        found = await _examined(desk, acknowledged)
     print(
-        f"  {len(acknowledged)} messages in {took:.0f} s: {lost} lost, {twice} calls run twice, {open_turns} turns without "
-        f"an end; all settled {waited:.1f} s after the last one; ends: {dict(reasons)}"
+        f"  {len(acknowledged)} messages in {took:.0f} s: {found.lost} lost, {found.unread} read by no turn, {found.twice} "
+        f"calls run twice, {found.open_turns} turns without an end; all settled {waited:.1f} s after the last one; "
+        f"ends: {dict(found.reasons)}",
+        flush=True,
     )
-    return int(lost > 0) + int(twice > 0) + int(open_turns > 0)
+    failed = (found.lost, found.unread, found.twice, found.open_turns)
+    return sum(number > 0 for number in failed) + _bar(
+        "longest time until a dead turn was closed",
+        found.silence_s,
+        _MAX_SILENCE_S,
+        "s ",
+    )
 
 
 async def _fail(
@@ -462,21 +495,61 @@ async def _settled(desk: Desk) -> float:
     return time.perf_counter() - begun
 
 
-async def _examined(
-    desk: Desk, acknowledged: dict[str, str]
-) -> tuple[int, int, int, Counter[str]]:
-    """Messages that are missing, marks that came twice, turns without an end, and how turns ended."""
+class _Found(msgspec.Struct):
+    """What the log and the marks say after the faults."""
+
+    lost: int = 0
+    """Acknowledged messages that are not in the log."""
+    unread: int = 0
+    """Messages that no turn read."""
+    twice: int = 0
+    """Commands that left more than one mark."""
+    open_turns: int = 0
+    silence_s: float = 0.0
+    """The longest time between the last row of a turn that crashed and its end."""
+    reasons: Counter[str] = msgspec.field(default_factory=Counter)
+
+
+async def _examined(desk: Desk, acknowledged: dict[str, str]) -> _Found:
+    """Reads every log, and the file that the commands wrote."""
+    found = _Found()
     stored: set[tuple[str, str]] = set()
-    reasons: Counter[str] = Counter()
-    open_turns = 0
     for session in set(acknowledged.values()):
-        events = await desk.events(session)
-        begun = sum(isinstance(event, TurnStarted) for event in events)
-        ends = [event for event in events if isinstance(event, TurnEnded)]
-        open_turns += begun - len(ends)
-        reasons.update(end.reason for end in ends)
-        stored |= {(session, e.text) for e in events if isinstance(e, UserMessage)}
-    lost = sum((session, text) not in stored for text, session in acknowledged.items())
+        rows = await asyncio.to_thread(_rows, desk, session)
+        _examine(rows, found)
+        texts = {row.event.text for row in rows if isinstance(row.event, UserMessage)}
+        stored |= {(session, text) for text in texts}
+    found.lost = sum(
+        (session, text) not in stored for text, session in acknowledged.items()
+    )
     file = desk.work / "marks.txt"
     marks = Counter(file.read_text().split() if file.exists() else ())
-    return lost, sum(count > 1 for count in marks.values()), open_turns, reasons
+    found.twice = sum(count > 1 for count in marks.values())
+    return found
+
+
+def _rows(desk: Desk, session: str) -> list[Row]:
+    return list(desk.store.log.every_event(session))
+
+
+def _examine(rows: list[Row], found: _Found) -> None:
+    """Adds what the log of one session says."""
+    messages: set[int] = set()
+    read: set[int] = set()
+    last_at: dict[str, float] = {}
+    for row in rows:
+        event = row.event
+        if isinstance(event, UserMessage):
+            messages.add(row.seq)
+        elif isinstance(event, TurnStarted | Steered):
+            read.update(event.inputs)
+        if isinstance(event, TurnStarted):
+            found.open_turns += 1
+        elif isinstance(event, TurnEnded):
+            found.open_turns -= 1
+            found.reasons[event.reason] += 1
+            if event.reason == "crashed":
+                silence_s = row.ts - last_at.get(row.turn, row.ts)
+                found.silence_s = max(found.silence_s, silence_s)
+        last_at[row.turn] = row.ts
+    found.unread += len(messages - read)

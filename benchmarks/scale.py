@@ -1,10 +1,11 @@
 """What a turn costs at the store, and what that means for 10,000 and 1,000,000 people: measured, then simulated.
 
-    python -m benchmarks.scale [--turns 400]
+    python -m benchmarks.scale [--turns 400] [--sessions 100000]
 
 A turn here is the writes of a turn without tools (message, lease, start, reply, end, release) on SQLite and on a
 PostgreSQL server on this machine. CPU is that of this process; the server's is not in it. The simulation of leases and
-queues takes its transactions and bytes per turn from the measurement.
+queues takes its transactions and bytes per turn from the measurement. `--sessions` is how many sessions the larger of two
+databases holds, in which turns must cost as much as among 1,000; there the server's CPU is counted too.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +25,8 @@ from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, Usage, UserMessage
 from hermes.store import Store, open_store
 from hermes.store.postgres.options import PostgresOptions
-from hermes.store.postgres.postgres_store import open_postgres
+from hermes.store.postgres.postgres_store import PostgresStore, open_postgres
+from hermes.store.sql import SqlConnection
 
 _SEED = 16
 _SESSIONS = 20
@@ -36,6 +39,14 @@ _PEOPLE = (1_000, 10_000, 100_000, 1_000_000)
 _WAL = "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn, xact_commit FROM pg_stat_database WHERE datname = current_database()"
 
 
+_FEW_SESSIONS = 1_000
+_ROUNDS = 8
+_MAX_GROWTH = (
+    1.25  # of a turn's CPU; the same database twice differs by as much at times
+)
+_TABLES = {"sessions": "id", "events": "session", "leases": "session", "usage": "session"}  # fmt: skip
+
+
 class TurnCost(NamedTuple):
     """What one turn costs."""
 
@@ -46,9 +57,9 @@ class TurnCost(NamedTuple):
     transactions: float
 
 
-def run_turns(store: Store, turns: int) -> tuple[float, float]:
-    """Writes turns, one after the other. Returns CPU and elapsed seconds."""
-    sessions = [f"s{number}" for number in range(_SESSIONS)]
+def run_turns(store: Store, turns: int, prefix: str = "") -> tuple[float, float]:
+    """Writes turns, one after the other, in new sessions. Returns CPU and elapsed seconds."""
+    sessions = [f"{prefix}s{number}" for number in range(_SESSIONS)]
     for session in sessions:
         store.log.create(session, SessionCreated())
     began, cpu = time.perf_counter(), time.process_time()
@@ -95,6 +106,49 @@ def measure_sqlite(folder: Path, turns: int) -> TurnCost:
     )
 
 
+def fill(store: PostgresStore, sessions: int) -> None:
+    """Adds sessions like the first one, with all that belongs to it."""
+    columns = """SELECT string_agg(column_name, ', ') FROM information_schema.columns
+    WHERE table_schema = current_schema() AND table_name = ? AND column_name != 'id' AND column_name != ?"""
+
+    def job(connection: SqlConnection) -> None:
+        for table, name in _TABLES.items():
+            names = connection.execute(columns, (table, name)).get
+            connection.execute(
+                f"INSERT INTO {table} ({name}, {names}) SELECT 'f' || number, {names} "  # noqa: S608 - our own names
+                f"FROM {table}, generate_series(1, CAST(? AS integer)) AS number WHERE {name} = 's0'",
+                (sessions,),
+            )
+
+    store.database.write(job)
+
+
+def measure_growth(server: LocalPostgres, turns: int, sessions: int) -> float:
+    """How much more CPU a turn takes among many sessions than among few, here and on the server."""
+    used = {_FEW_SESSIONS: list[float](), sessions: list[float]()}
+    turns = max(turns // _ROUNDS, _SESSIONS)
+    with ExitStack() as stack:
+        stores: dict[int, PostgresStore] = {}
+        for number in used:
+            options = PostgresOptions(server.new_url())
+            stores[number] = stack.enter_context(open_postgres(options))
+            run_turns(stores[number], _SESSIONS)
+            fill(stores[number], number)
+        server.sql("VACUUM ANALYZE")  # else the server does it meanwhile
+        server.sql("CHECKPOINT")
+        for place in range(_ROUNDS):
+            for number, store in stores.items():
+                before = time.process_time() + server.cpu_s()
+                run_turns(store, turns, f"r{place}-")
+                spent = time.process_time() + server.cpu_s() - before
+                used[number].append(1000 * spent / turns)
+    few, many = (statistics.median(found) for found in used.values())
+    print(
+        f"CPU of a turn, with the server's: {few:.1f} ms among {_FEW_SESSIONS:,} sessions, {many:.1f} ms among {sessions:,}"
+    )
+    return many / few
+
+
 def simulate(rate: float, workers: int, seconds: float) -> tuple[float, float]:
     """Turns that arrive at random and wait for a free place of a worker. Returns the median and p99 of waiting."""
     chance = random.Random(_SEED)
@@ -115,10 +169,13 @@ def main(argv: Sequence[str]) -> int:
     """Measures and prints."""
     parser = argparse.ArgumentParser(prog="benchmarks scale", description=__doc__)
     parser.add_argument("--turns", type=int, default=400)
-    turns = parser.parse_args(argv).turns
+    parser.add_argument("--sessions", type=int, default=100_000)
+    options = parser.parse_args(argv)
+    turns = options.turns
     with tempfile.TemporaryDirectory() as folder, running_postgres() as server:
         file = measure_sqlite(Path(folder), turns)
         shared = measure_postgres(server, turns)
+        growth = measure_growth(server, turns, options.sessions)
     print("cost of a turn     CPU ms   elapsed ms   rows   bytes   transactions")
     for name, cost in (("SQLite", file), ("PostgreSQL", shared)):
         print(
@@ -138,4 +195,8 @@ def main(argv: Sequence[str]) -> int:
             f"  {people:>9,} {rate:8.1f} {running:8.0f} {workers:8} {load:15.0f} {rate * shared.bytes / 1e6:12.2f}"
             f"  {median:.2f} / {late:.2f}"
         )
-    return 0
+    is_flat = growth <= _MAX_GROWTH
+    print(
+        f"growth {growth:.2f} x  bar {_MAX_GROWTH:g}  {'ok' if is_flat else 'MISSED'}"
+    )
+    return int(not is_flat)

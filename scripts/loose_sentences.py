@@ -1,7 +1,8 @@
 """Find sentences that a person may read and that are not translated: a text of several words outside `t(...)`.
 
 Docstrings, log messages, patterns, what models read (`Meta`), and lines that end with `# not translated` or
-`// not translated` are left out; on a function's first line, the comment is about the whole function.
+`// not translated` are left out; on the first line of a function, or on the first or last line of a statement, the
+comment is about the whole of it.
 """
 
 import ast
@@ -26,9 +27,21 @@ _NOT_SHOWN = frozenset(
         "BackgroundTasks",
         "Arg",  # help of a command's parameter: the command table has it
         "Endpoint",
+        "RepeatedErrors",  # what failed, for the log
+        "ToolSpec",
         "override",
+        "threading",
+        "word_set",
     }
 )
+_REASON_MAKERS = frozenset(("asks", "forbidden", "unclear", "Unreadable"))
+"""What the policy makes reasons with: scripts/sentences.py takes those."""
+_SQL = re.compile(
+    r"\s*(?:--|ALTER|AND|ATTACH|BEGIN|CASE|CREATE|DELETE|DROP|FROM|INSERT|JOIN|LEFT|LOCK|NOTIFY|ON|ORDER|PRAGMA"
+    r"|RETURNING|ROLLBACK|SELECT|SET|UNION|UPDATE|VALUES|WHERE|WITH)\b"
+)
+_PATTERN = re.compile(r"\(\?[:i]|\\[bws]")
+_COLUMNS = re.compile(r"[a-z_]+(?:, [a-z_]+)+")
 _COMMAND_LINE = re.compile(r"^[ {}]*(?:/|hermes )[^.,;:()?!]*$")
 _OPENING = re.compile(r"^\s*#|[(\[{]  # ")
 """A line whose comment is about the next one."""
@@ -60,7 +73,74 @@ ENGLISH = {
 }
 """Modules and packages whose sentences stay English, and why. What people read there is translated all the same."""
 
+_MODEL = "what a model reads or says"
+_TOOL = "what a tool returns: a model reads it"
+_PROGRAMMER = "errors of a programming interface"
+NOT_FOR_PEOPLE = {
+    "src/hermes/app/attachments.py": _TOOL,
+    "src/hermes/app/boards/attachment_tools.py": _TOOL,
+    "src/hermes/app/boards/card_context.py": _MODEL,
+    "src/hermes/app/boards/card_toolset.py": _TOOL,
+    "src/hermes/app/boards/worker_tools.py": _TOOL,
+    "src/hermes/app/deferred_tools/": _TOOL,
+    "src/hermes/app/delegate_tool.py": _TOOL,
+    "src/hermes/app/goals/judge.py": _MODEL,
+    "src/hermes/app/schedules/tools.py": _TOOL,
+    "src/hermes/app/send_tool.py": _TOOL,
+    "src/hermes/app/session_documents.py": _MARKUP,
+    "src/hermes/bridge/metrics.py": _WIRE,
+    "src/hermes/codex/items.py": _TOOL,
+    "src/hermes/codex/projector.py": _TOOL,
+    "src/hermes/codex/tool_lending.py": _TOOL,
+    "src/hermes/codex/tools_server.py": _TOOL,
+    "src/hermes/core/arguments.py": _MODEL,
+    "src/hermes/core/calls.py": _MODEL,
+    "src/hermes/core/context_window.py": _MODEL,
+    "src/hermes/core/fence.py": _MODEL,
+    "src/hermes/core/history.py": _MODEL,
+    "src/hermes/core/ports.py": _MODEL,
+    "src/hermes/core/prompt.py": _MODEL,
+    "src/hermes/core/reply_check.py": _MODEL,
+    "src/hermes/core/turn.py": _MODEL,
+    "src/hermes/events/": _PROGRAMMER,
+    "src/hermes/mcp/results.py": _TOOL,
+    "src/hermes/primitives/files.py": _PROGRAMMER,
+    "src/hermes/primitives/repeated_errors.py": "for the log",
+    "src/hermes/providers/embedded/claims.py": _MODEL,
+    "src/hermes/providers/embedded/code_fix.py": _MODEL,
+    "src/hermes/providers/embedded/decision.py": _MODEL,
+    "src/hermes/providers/embedded/diff_review.py": _MODEL,
+    "src/hermes/providers/embedded/examples.py": _MODEL,
+    "src/hermes/providers/embedded/facts.py": _MODEL,
+    "src/hermes/providers/embedded/folder_view.py": _MODEL,
+    "src/hermes/providers/embedded/native_prompt.py": _MODEL,
+    "src/hermes/providers/embedded/small_prompt.py": _MODEL,
+    "src/hermes/providers/embedded/talk_reply.py": _MODEL,
+    "src/hermes/providers/embedded/tasks/": _MODEL,
+    "src/hermes/providers/embedded/work_reply.py": _MODEL,
+    "src/hermes/schema/catalogue.py": "the page docs/events.md",
+    "src/hermes/testing/": "fakes, and what models say in tests",
+    "src/hermes/text/language.py": "frequent words of languages",
+    "src/hermes/tools/ask_user.py": _TOOL,
+    "src/hermes/tools/browser/browser_tools.py": _TOOL,
+    "src/hermes/tools/browser/incidents.py": _TOOL,
+    "src/hermes/tools/browser/proxy.py": _TOOL,
+    "src/hermes/tools/browser/session.py": _TOOL,
+    "src/hermes/tools/documents/": _TOOL,
+    "src/hermes/tools/files/": _TOOL,
+    "src/hermes/tools/process/": _TOOL,
+    "src/hermes/tools/python/": _TOOL,
+    "src/hermes/tools/session_search.py": _TOOL,
+    "src/hermes/tools/todo.py": _TOOL,
+    "src/hermes/tools/tool.py": _TOOL,
+    "src/hermes/tools/web/": _TOOL,
+    "src/hermes/trajectories/compression.py": _MODEL,
+    "src/hermes/trajectories/sharegpt.py": _MODEL,
+}
+"""Modules and packages below the surfaces whose texts no person reads, and who does. Their errors are translated."""
+
 FOR_PROGRAMS = {
+    "CompressionError": "a detail of a failed request",
     "NotShrunk": "kept beside a picture for the model",
     "NotText": "the policy's own",
     "ToolFailed": "a model reads it",
@@ -166,6 +246,17 @@ class _Finder(ast.NodeVisitor):
         self.found: list[str] = []
 
     @override
+    def visit(self, node: ast.AST) -> None:
+        if not (isinstance(node, ast.stmt) and self._is_exempt(node)):
+            super().visit(node)
+
+    def _is_exempt(self, node: ast.stmt) -> bool:
+        """Whether a statement's first or last line says so."""
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        ends = [first, last] if not hasattr(node, "body") else [first]
+        return any(_ESCAPE in self._lines[one] for one in ends)
+
+    @override
     def visit_Expr(self, node: ast.Expr) -> None:
         if not isinstance(node.value, ast.Constant):  # a docstring otherwise
             self.generic_visit(node)
@@ -176,11 +267,11 @@ class _Finder(ast.NodeVisitor):
         while isinstance(root, ast.Attribute):
             root = root.value
         name = root.id if isinstance(root, ast.Name) else ""
-        if is_translated(node) or name in _NOT_SHOWN:
-            for keyword in node.keywords if is_translated(node) else ():
+        if is_translated(node) or name in _REASON_MAKERS:
+            for keyword in node.keywords:
                 self.visit(keyword.value)
-            return
-        self.generic_visit(node)
+        elif name not in _NOT_SHOWN and name not in FOR_PROGRAMS:
+            self.generic_visit(node)
 
     @override
     def visit_Subscript(self, node: ast.Subscript) -> None:
@@ -225,6 +316,8 @@ class _Finder(ast.NodeVisitor):
 
     def _take(self, text: str, node: ast.expr) -> None:
         if not _SEVERAL_WORDS.search(text) or _COMMAND_LINE.match(text):
+            return
+        if _SQL.match(text) or _COLUMNS.fullmatch(text) or _PATTERN.search(text):
             return
         lines = self._lines[node.lineno - 1 : node.end_lineno]
         above = self._lines[max(node.lineno - 2, 0)]

@@ -3,8 +3,9 @@
 Every sentence comes from the code: from calls of a module's `t(...)` in Python and on the page, and from the command
 table. `update` adds new sentences to each language (untranslated), drops those that are gone, and compiles the files.
 `check` fails when a language lacks a sentence, has other placeholders or a wrong number of plural forms, when a `.mo`
-file is out of date, and when a module has a sentence outside the catalogue. `NOT_MOVED` lists the modules that still
-do; it may only shrink. `export` prints what a language lacks as JSON, `import FILE` adds such a file.
+file is out of date, and when a module of any package has a sentence outside the catalogue. `NOT_MOVED` lists the
+modules that still do, with their number of such sentences; it may only shrink. `export` prints what a language lacks as
+JSON, `import FILE` adds such a file.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from hermes.text.po_file import PoKey, parse_po, write_mo, write_po
 from hermes.text.translation import LANGUAGES
 from loose_sentences import (
     ENGLISH,
+    NOT_FOR_PEOPLE,
     loose_in_errors,
     loose_in_javascript,
     loose_in_python,
@@ -28,6 +30,7 @@ from sentences import ROOT, every_sentence, placeholders
 LOCALES = ROOT / "src" / "hermes" / "locales"
 NOT_MOVED = ROOT / "scripts" / "not_translated.txt"
 CODES = [code for code in LANGUAGES if code != "en"]
+_SURFACES = ("src/hermes/commands/", "src/hermes/surfaces/")
 
 _ONE = "nplurals=1; plural=0;"
 _NOT_ONE = "nplurals=2; plural=(n != 1);"
@@ -135,46 +138,53 @@ def update(
         (LOCALES / f"{code}.mo").write_bytes(compiled)
 
 
-def loose_sentences() -> dict[str, list[str]]:
+def loose_sentences(root: Path = ROOT) -> dict[str, list[str]]:
     """The sentences outside the catalogue, by module. Modules without any are left out."""
     found: dict[str, list[str]] = {}
-    surfaces = ("src/hermes/commands", "src/hermes/surfaces")
-    below = [
-        path.relative_to(ROOT).as_posix()
-        for path in sorted((ROOT / "src" / "hermes").iterdir())
-    ]
-    for folder, suffix, search in (
-        *((name, "*.py", loose_in_errors) for name in below if name not in surfaces),
-        *((name, "*.py", loose_in_reasons) for name in below),
-        ("src/hermes/commands", "*.py", loose_in_python),
-        ("src/hermes/surfaces", "*.py", loose_in_python),
-        ("src/hermes/surfaces/dashboard/static", "*.js", loose_in_javascript),
-    ):
-        for path in sorted((ROOT / folder).rglob(suffix)):
-            name = path.relative_to(ROOT).as_posix()
-            if "vendor" in path.parts or name.startswith(tuple(ENGLISH)):
-                continue
-            if loose := search(path.read_text("utf-8")):
-                found.setdefault(name, []).extend(loose)
+    source_folder = root / "src" / "hermes"
+    for path in sorted(source_folder.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if name.startswith(tuple(ENGLISH)):
+            continue
+        source = path.read_text("utf-8")
+        loose = loose_in_reasons(source)
+        if not name.startswith(_SURFACES):
+            loose += loose_in_errors(source)
+        if not name.startswith(tuple(NOT_FOR_PEOPLE)):
+            loose += loose_in_python(source)
+        if loose:
+            found[name] = list(dict.fromkeys(loose))
+    page = source_folder / "surfaces" / "dashboard" / "static"
+    for path in sorted(page.rglob("*.js")):
+        if "vendor" in path.parts:
+            continue
+        if loose := loose_in_javascript(path.read_text("utf-8")):
+            found[path.relative_to(root).as_posix()] = loose
     return found
 
 
-def not_moved() -> list[str]:
+def not_moved() -> dict[str, int]:
+    """The modules with sentences outside the catalogue that are known, and how many each has."""
     lines = NOT_MOVED.read_text("utf-8").splitlines() if NOT_MOVED.exists() else []
-    return [line for line in lines if line and not line.startswith("#")]
+    rows = [line.split() for line in lines if line and not line.startswith("#")]
+    return {path: int(number) for path, number in rows}
+
+
+def loose_problems(
+    loose: Mapping[str, list[str]], listed: Mapping[str, int]
+) -> Iterator[str]:
+    """What is wrong with the sentences outside the catalogue: there are more than are listed, or fewer."""
+    for path in sorted({*loose, *listed}):
+        found, known = loose.get(path, []), listed.get(path, 0)
+        if len(found) > known:
+            yield from (f"{path}: outside the catalogue: {one}" for one in found)
+        elif len(found) < known:
+            yield f"{NOT_MOVED.name}: {path} has {len(found)} sentences outside the catalogue, not {known}: lower the number"
 
 
 def check(sentences: list[PoKey]) -> list[str]:
     problems = [one for code in CODES for one in problems_of(code, sentences)]
-    loose, listed = loose_sentences(), not_moved()
-    for path in loose.keys() - set(listed):
-        problems += [f"{path}: outside the catalogue: {one}" for one in loose[path]]
-    problems += [
-        f"{NOT_MOVED.name}: {path} has no sentence outside the catalogue any more: remove the line"
-        for path in listed
-        if path not in loose
-    ]
-    return problems
+    return [*problems, *loose_problems(loose_sentences(), not_moved())]
 
 
 def exported(code: str, sentences: list[PoKey]) -> str:
@@ -213,8 +223,9 @@ def main() -> int:
                 if given.value in path:
                     print("\n".join(f"{path}: {one}" for one in found))
         case "list":
-            about = "# Modules with sentences outside the catalogue. This list may only shrink.\n"
-            NOT_MOVED.write_text(about + "\n".join(loose_sentences()) + "\n", "utf-8")
+            about = "# Modules with sentences outside the catalogue, and how many. This list may only shrink.\n"
+            rows = [f"{path} {len(one)}" for path, one in loose_sentences().items()]
+            NOT_MOVED.write_text(about + "\n".join(rows) + "\n", "utf-8")
         case _:
             problems = check(sentences)
             sys.stderr.write("".join(f"{one}\n" for one in problems[:100]))

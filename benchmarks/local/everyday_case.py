@@ -3,6 +3,7 @@
 A check returns what is wrong, or nothing. `hermes.providers.embedded.tasks.task` has the plain ones.
 """
 
+import datetime as dt
 import re
 import subprocess
 import sys
@@ -27,6 +28,8 @@ Topic: TypeAlias = Literal[
     "honesty",
     "follow-up",
 ]
+TODAY = dt.date.today()  # noqa: DTZ011 - the user's own day
+TOMORROW = TODAY + dt.timedelta(days=1)
 _FENCE = re.compile(r"```[\w+-]*\n(.*?)```", re.DOTALL)
 _CODE_TIMEOUT_S = 20
 

@@ -24,6 +24,7 @@ HermesError                    something a person should read: what happened, wh
 └── UsageError                 a command was given wrongly (exit code 2)
 """
 
+import os
 from enum import Enum
 from typing import Protocol
 
@@ -224,6 +225,14 @@ def os_reason(error: OSError) -> str:
 def words_of(error: BaseException) -> str:
     """What an exception of another library says; the name of its class if it says nothing."""
     return str(error).strip() or type(error).__name__
+
+
+def words_of_connection(error: BaseException) -> str:
+    """What an exception of a connection says, without the numbers of the operating system and of sockets."""
+    number = getattr(error, "errno", None)
+    if isinstance(error, ConnectionError | FileNotFoundError) and number:
+        return os.strerror(number)
+    return words_of(error)
 
 
 def in_sentences(error: HermesError, message: str = "") -> str:

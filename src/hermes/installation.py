@@ -10,16 +10,6 @@ from pathlib import Path
 DISTRIBUTION = "hermes-companion"
 
 
-def install_hint(extra: str) -> str:
-    """How the user installs an extra (of pyproject.toml) for this copy."""
-    command = _install_command(extra)
-    return (
-        f"Install it with: {command}"
-        if command
-        else f"Reinstall Hermes with the extra {extra!r}."
-    )
-
-
 def reinstall_command(package: str) -> str:
     """The command that reinstalls one of our dependencies."""
     return _pip("install", "--upgrade", "--force-reinstall", "--no-deps", package)
@@ -47,7 +37,7 @@ def checkout_folder() -> Path | None:
     return _checkout(noted or "")
 
 
-def _install_command(extra: str) -> str:
+def install_command(extra: str) -> str:
     """The command that installs an extra; empty if it is unknown how this copy was installed."""
     from importlib.metadata import PackageNotFoundError, distribution
 

@@ -58,6 +58,14 @@ def pasted(text: str) -> str:
     return f"\x1b[200~{text}\x1b[201~"
 
 
+async def open_key_screen(terminal: TerminalProcess) -> None:
+    """Goes from the first choices to the field for a key."""
+    terminal.type("1")
+    await terminal.until(lambda shown: "Sign in with an account" in shown)
+    terminal.type(ENTER)
+    await terminal.until(lambda shown: "It stays hidden" in shown)
+
+
 async def test_a_click_chooses_on_the_first_screen(tmp_path: Path) -> None:
     async with at_terminal(tmp_path) as terminal:
         await terminal.until(lambda shown: WELCOME in shown and "Ctrl-C quits" in shown)
@@ -70,8 +78,7 @@ async def test_a_pasted_key_is_recognised_tried_and_saved(tmp_path: Path) -> Non
         service.reply = "I am connected."
         async with at_terminal(tmp_path, ANTHROPIC_BASE_URL=service.url) as terminal:
             await terminal.until(lambda shown: WELCOME in shown)
-            terminal.type("1")
-            await terminal.until(lambda shown: "Paste your API key" in shown)
+            await open_key_screen(terminal)
             terminal.type(pasted(KEY))
             await terminal.until(lambda shown: "a key from Anthropic" in shown)
             terminal.type(ENTER)
@@ -99,8 +106,7 @@ async def test_a_wrong_key_is_refused_and_asked_for_again(tmp_path: Path) -> Non
     with model_service(*MODELS, key=KEY) as service:
         async with at_terminal(tmp_path, ANTHROPIC_BASE_URL=service.url) as terminal:
             await terminal.until(lambda shown: WELCOME in shown)
-            terminal.type(ENTER)
-            await terminal.until(lambda shown: "Paste your API key" in shown)
+            await open_key_screen(terminal)
             terminal.type(pasted(WRONG) + ENTER)
             shown = await terminal.until(
                 lambda shown: "Anthropic rejected the API key (401)" in shown
@@ -121,8 +127,7 @@ async def test_a_shape_that_several_have_asks_whose_it_is(tmp_path: Path) -> Non
     with model_service("deepseek-chat", key=key) as service:
         async with at_terminal(tmp_path, DEEPSEEK_BASE_URL=service.url) as terminal:
             await terminal.until(lambda shown: WELCOME in shown)
-            terminal.type("1")
-            await terminal.until(lambda shown: "Paste your API key" in shown)
+            await open_key_screen(terminal)
             terminal.type(pasted(key) + ENTER)
             await terminal.until(lambda shown: "Which is it from?" in shown)
             assert not service.requests  # a key is not tried at random
@@ -276,8 +281,7 @@ async def test_a_model_that_does_not_answer_can_be_exchanged(tmp_path: Path) -> 
         service.broken_models = MODELS[:1]
         async with at_terminal(tmp_path, ANTHROPIC_BASE_URL=service.url) as terminal:
             await terminal.until(lambda shown: WELCOME in shown)
-            terminal.type("1")
-            await terminal.until(lambda shown: "Paste your API key" in shown)
+            await open_key_screen(terminal)
             terminal.type(pasted(KEY) + ENTER)
             await terminal.until(lambda shown: "Which model from" in shown)
             terminal.type(ENTER)
@@ -310,8 +314,10 @@ async def test_a_terminal_without_a_cursor_gets_numbered_lines(tmp_path: Path) -
     with model_service(*MODELS, key=KEY) as service:
         variables = {"ANTHROPIC_BASE_URL": service.url, "TERM": "dumb"}
         async with at_terminal(tmp_path, "setup", **variables) as terminal:
-            await terminal.sees("Type a number from 1 to 4")
+            await terminal.sees("Type a number from 1 to 3")
             terminal.type("9\n1\n")
+            await terminal.sees("Type a number from 1 to 2")
+            terminal.type("1\n")
             await terminal.sees("it is not shown")
             terminal.type(f"{KEY}\n")
             await terminal.sees("Type a name")
@@ -368,8 +374,7 @@ async def test_another_model_is_connected_within_a_chat(tmp_path: Path) -> None:
             await terminal.until(lambda shown: "The model was not changed." in shown)
             terminal.type("/setup" + ENTER)
             await terminal.until(lambda shown: "What should answer?" in shown)
-            terminal.type("1")
-            await terminal.until(lambda shown: "Paste your API key" in shown)
+            await open_key_screen(terminal)
             terminal.type(pasted(KEY) + ENTER)
             await terminal.until(lambda shown: "Which model from" in shown)
             terminal.type(ENTER)
@@ -433,7 +438,7 @@ async def test_the_sign_in_of_codex_is_offered_where_it_is_found(
         await terminal.until(lambda shown: "Codex's sign-in" in flat(shown))
         terminal.type("1")
         await terminal.until(lambda shown: "Use Codex's sign-in" in shown)
-        terminal.type("2")
+        terminal.type("3")
         await terminal.until(lambda shown: "Codex runs your turns" in shown)
         assert await terminal.ends() == 0
     assert "codex_app_server" in (tmp_path / "home" / "config.yaml").read_text()
@@ -450,8 +455,10 @@ async def test_setup_signs_in_with_an_account_and_connects_one_of_its_models(
         set_value(config, "sign_ins.nous.issuer", provider.url)
         set_value(config, "sign_ins.nous.base_url", provider.base_url)
         async with at_terminal(tmp_path, "setup") as terminal:
+            await terminal.until(lambda shown: "What should answer?" in shown)
+            terminal.type("1")
             await terminal.until(lambda shown: "Sign in with an account" in shown)
-            terminal.type("4")
+            terminal.type("2")
             await terminal.until(lambda shown: "Sign in with what?" in shown)
             number = [one.name for one in SERVICES].index("nous") + 1
             terminal.type(str(number))

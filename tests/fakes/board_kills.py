@@ -19,7 +19,8 @@ from pathlib import Path
 import msgspec
 
 from hermes.app import build
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.boards.dispatcher import TICK_INTERVAL_S
 from hermes.children.own_python import hermes_command
 from hermes.events import Bus

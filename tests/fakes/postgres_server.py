@@ -65,6 +65,15 @@ def _copied_for(user: pwd.struct_passwd | None, programs: Path, folder: Path) ->
     return folder / "wheel" / programs.relative_to(wheel)
 
 
+def _cpu_s(pid: str) -> float:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0.0
+    fields = stat.rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class LocalPostgres:
     """A running server. `stop` and `start` may be called again and again."""
 
@@ -136,6 +145,14 @@ class LocalPostgres:
             self._process.send_signal(mode)
             self._process.wait(_START_TIMEOUT_S)
             self._process = None
+
+    def cpu_s(self) -> float:
+        """Seconds of processor time that the server and its living processes have used."""
+        if self._process is None:
+            return 0.0
+        pid = self._process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return sum(map(_cpu_s, (str(pid), *children)))
 
     def new_url(self) -> str:
         """The address of a new, empty schema. It is much cheaper than a database, and goes with the server."""

@@ -15,7 +15,8 @@ import pytest
 
 from hermes.app import build
 from hermes.app.backup import back_up, restore
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.children import git_folder
 from hermes.errors import HermesError

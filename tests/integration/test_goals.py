@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from tests.integration.boards.test_commands import SilentSurface
 
 from hermes.app import App, build
 from hermes.app.approvals import PendingQuestions
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.goals.awaited_event import (
     FILE_CHANGED,
     EventSearch,
@@ -67,6 +69,7 @@ from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.schema.model import ModelRequest
 from hermes.schema.schedules import Instant
 from hermes.settings import Home, Settings
+from hermes.settings.sections import StoreSettings
 from hermes.testing import Reply, ScriptedModel
 
 DONE = '{"verdict": "done", "reason": "the tests pass"}'
@@ -112,9 +115,12 @@ class Lenient:
 class World:
     """An app whose sessions have goals."""
 
-    def __init__(self, root: Path, model: ScriptedModel, judge: Judge) -> None:
+    def __init__(
+        self, root: Path, model: ScriptedModel, judge: Judge, store_url: str = ""
+    ) -> None:
         self.bus = Bus()
-        self.app: App = build(Settings(), Home(root), bus=self.bus)
+        settings = Settings(store=StoreSettings(url=store_url))
+        self.app: App = build(settings, Home(root), bus=self.bus)
         self.model, self.judge = model, judge
         self.checks: list[RuleCheck] = []
         self.verified: list[str] = []
@@ -199,9 +205,22 @@ class World:
         return sum(isinstance(one, TurnStarted) for one in self.events(session))
 
 
+class CountingThreads(ThreadPoolExecutor):
+    """Threads of an event loop that count what they are given."""
+
+    count = 0
+
+    # pyrefly: ignore[missing-override-decorator]
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        self.count += 1
+        return super().submit(fn, *args, **kwargs)
+
+
 @asynccontextmanager
-async def world(root: Path, model: ScriptedModel, judge: Judge) -> AsyncIterator[World]:
-    made = World(root, model, judge)
+async def world(
+    root: Path, model: ScriptedModel, judge: Judge, store_url: str = ""
+) -> AsyncIterator[World]:
+    made = World(root, model, judge, store_url)
     try:
         async with asyncio.timeout(20):
             yield made
@@ -390,9 +409,13 @@ async def test_a_wait_for_a_process_uses_no_turn_and_ends_with_it(
         assert [one.reason for one in woken] == ["The process p1 has ended."]
 
 
-async def test_a_wait_for_a_child_ends_with_it(tmp_path: Path) -> None:
+async def test_a_wait_for_a_child_ends_with_it_and_asks_the_store_rarely(
+    tmp_path: Path, store_url: str
+) -> None:
     model = ScriptedModel("gave it to a child", "it is built")
-    async with world(tmp_path, model, Judge(DONE)) as it:
+    loop, threads = asyncio.get_running_loop(), CountingThreads()
+    loop.set_default_executor(threads)
+    async with world(tmp_path, model, Judge(DONE), store_url) as it:
         child = it.begin()
         lease = it.app.store.leases.take(child).result()
         assert lease is not None
@@ -402,6 +425,12 @@ async def test_a_wait_for_a_child_ends_with_it(tmp_path: Path) -> None:
         session = await it.pursue(GoalSet(text="x"))
         assert it.progress(session).status == "waiting"
         assert it.turns(session) == 1
+
+        before = threads.count
+        with ThreadPoolExecutor(1) as asking:
+            for _ in range(500):
+                await loop.run_in_executor(asking, it.app.store.leases.holder, child)
+        assert threads.count - before < 100
 
         it.app.store.leases.release(lease)
         await it.service.at_rest(session)
@@ -782,8 +811,9 @@ def looks(app: App, session: str, topic: str, **where: str) -> str:
     return EventSearch(app, session, replace(search, wait_row=0, wait_since=0.0)).look()
 
 
-def test_a_wait_tells_nothing_of_private_fields(tmp_path: Path) -> None:
-    with build(Settings(), Home(tmp_path), bus=Bus()) as app:
+def test_a_wait_tells_nothing_of_private_fields(tmp_path: Path, store_url: str) -> None:
+    settings = Settings(store=StoreSettings(url=store_url))
+    with build(settings, Home(tmp_path), bus=Bus()) as app:
         mine = app.begin(SessionCreated(surface="test", cwd="/")).session
         other = app.begin(SessionCreated(surface="test", cwd="/")).session
         app.record(other, GoalSet(text="x"), GoalPaused(reason="private", by="open"))

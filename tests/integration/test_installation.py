@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import hermes
-from hermes.installation import DISTRIBUTION, install_hint, reinstall_command
+from hermes.installation import DISTRIBUTION, reinstall_command
+from hermes.text.install_words import install_hint
 
 SOURCE = Path(hermes.__file__).parent
 CHECKOUT = Path(__file__).parents[2]

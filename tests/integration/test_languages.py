@@ -160,3 +160,36 @@ def test_words_between_tags_are_found_and_comparisons_are_not(
     assert loose('html`<p class="plain and quiet">${t("Stop")}</p>`') == []
     code = "if (first > 0 && last >= end) rows.find((row) => row.seq < last);"
     assert loose(code) == []
+
+
+@pytest.mark.parametrize(
+    "module", ["app/profiles.py", "store/sessions.py", "providers/routing.py"]
+)
+@pytest.mark.parametrize(
+    "planted",
+    [
+        'def added() -> str:\n    return "the file was not found here"\n',
+        'raise HermesError("It broke.")\n',
+        'hint = f"Name another one than {name}, or none."\n',
+    ],
+)
+def test_a_sentence_outside_the_catalogue_fails_the_check_in_any_package(
+    translations: Any, tmp_path: Path, module: str, planted: str
+) -> None:
+    source = SCRIPTS.parent / "src" / "hermes" / module
+    copy = tmp_path / "src" / "hermes" / module
+    copy.parent.mkdir(parents=True)
+    copy.write_text(source.read_text("utf-8") + planted, "utf-8")
+    found = translations.loose_sentences(tmp_path)
+    (problem,) = translations.loose_problems(found, {})
+    assert problem.startswith(f"src/hermes/{module}: outside the catalogue: ")
+
+
+def test_a_module_may_have_no_more_loose_sentences_than_are_listed(
+    translations: Any,
+) -> None:
+    found = {"a.py": ["1: some words here", "2: and more words"]}
+    assert list(translations.loose_problems(found, {"a.py": 2})) == []
+    assert len(list(translations.loose_problems(found, {"a.py": 1}))) == 2
+    (fewer,) = translations.loose_problems(found, {"a.py": 3})
+    assert "lower the number" in fewer

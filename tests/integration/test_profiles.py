@@ -8,7 +8,8 @@ import pytest
 
 from hermes.app import build
 from hermes.app.backup import back_up, restore
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.goals.waking import waiting_role
 from hermes.app.profile_archive import ArchivedProfile, describe_draft, export_profile
 from hermes.app.profiles import Profiles

@@ -12,12 +12,8 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.approvals import PendingQuestions
-from hermes.app.engine import (
-    ApprovalMode,
-    Engine,
-    EngineChoice,
-    EngineParts,
-)
+from hermes.app.engine import ApprovalMode, Engine, EngineChoice
+from hermes.app.engine_parts import EngineParts
 from hermes.app.learning.learner import Learner
 from hermes.app.model_info import EngineName, ModelInfo
 from hermes.app.prompt_files import PromptFile, PromptFiles, stricter
@@ -52,9 +48,7 @@ if TYPE_CHECKING:
 t = translator(__name__)
 
 
-_CARRY_OUT_PLAN = (
-    "Carry out the plan that I accepted, and keep the todo list up to date."
-)
+_CARRY_OUT_PLAN = "Carry out the plan that I accepted, and keep the todo list up to date."  # not translated
 _MAX_KNOWN_MODES = 4_096  # of sessions; one that was dropped is read from the log again
 
 
@@ -197,7 +191,7 @@ class Agent:
         self._agents[session] = self._limits_of_agent(session, history.agent)
 
     def forget_choice(self, session: str) -> None:
-        """What `choice_of` returns for a session has changed."""
+        """Forgets what a session runs on, because `choice_of` now returns something else."""
         self._prepared.pop(session, None)
 
     def _placement(self) -> "TurnPlacement | None":
@@ -315,7 +309,9 @@ class Agent:
         self._parts.check_agent(session, file)
 
     def _mode_of(self, session: str) -> ApprovalMode | None:
-        """The mode that was chosen for a session here. Of an earlier process only `plan` holds, which asks for no trust."""
+        """The mode that was chosen for a session in this process. A choice of an earlier process applies only if it was
+        `plan`, which needs no trust.
+        """
         if session not in self._modes:
             self._modes[session] = None
             self._read_mode(session)
@@ -400,7 +396,7 @@ class Agent:
         return self.engine(session).name(session)
 
     def mode(self, session: str) -> ApprovalMode:
-        """What is asked about in a session."""
+        """The approval mode of a session."""
         return self._choice(session).approvals or self._mode
 
     def use(
@@ -532,7 +528,9 @@ class Agent:
             await self._close_old_parts()
 
     async def close(self) -> None:
-        """Ends what runs and everything it started. What waits is answered when its session is resumed."""
+        """Ends the running turns and everything they started. Waiting messages are answered when their session is
+        resumed.
+        """
         await self.service.close()
         await self.release()
 

@@ -50,7 +50,7 @@ def skill_texts(file: PromptFile, view: Callable[[str], str]) -> list[str]:
 
 def caps_of(file: PromptFile) -> list[Cap]:
     """What one turn of an agent may use."""
-    hint = f"Raise it in {file.place('budget')}."
+    hint = t.later("Raise it in {place}.", place=file.place("budget"))
     caps: list[Cap] = []
     for text in filter(None, (file.budget.money, file.budget.tokens)):
         unit, limit = parse_amount(text)

@@ -364,7 +364,7 @@ class App:
         return self.root(session) or session
 
     def owner(self, session: str) -> str:
-        """The session that a card was made in which this session works on: its surfaces show the questions too."""
+        """The session in which the card was made that this session works on: its surfaces show the questions too."""
         info = self.store.sessions.origin(session)
         is_worker = info.surface == "kanban" and info.kind == "root"
         return info.parent if is_worker else ""
@@ -372,7 +372,7 @@ class App:
 
 class SystemIds:
     """Makes ids of the form `YYYYMMDD-HHMMSS-xxxxxxxxxxxx`: the time in UTC, and twelve random hexadecimal digits, so
-    that all machines over one store together make no id twice.
+    that machines that share a store never make the same id.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -189,7 +189,7 @@ def uploaded_file(
     listen: "Callable[[Path], str] | None" = None,
     reads_documents: bool = True,
 ) -> str:
-    """The same as an attachment, which a page folds away; of a file without text, where it is."""
+    """The same as an attachment, which a page can fold away; for a file without text, its path."""
     try:
         block = _received(path, listen, reads_documents=reads_documents)
     except (OSError, ToolFailed) as error:

@@ -271,7 +271,10 @@ class AuxiliaryModels:
                 route, self._app.settings, self._secrets
             )
         if need.images and not model.facts.images:
-            hint = f"If it does, set custom_providers.{route.provider}.models with images: true for it."
+            hint = t.later(
+                "If it does, set custom_providers.{provider}.models with images: true for it.",
+                provider=route.provider,
+            )
             raise HermesError(
                 t.later(
                     "{label} is not known to read images (auxiliary.vision).",

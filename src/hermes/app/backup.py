@@ -127,7 +127,7 @@ def back_up(
             draft, target
         )  # unlike a rename, never replaces a file that came meanwhile
     except OSError as error:
-        hint = "Nothing was lost. Choose a writable place with enough space."
+        hint = t.later("Nothing was lost. Choose a writable place with enough space.")
         raise HermesError(
             t.later(
                 "The backup can't be written: {target} ({strerror})",
@@ -353,7 +353,7 @@ def unpack(source: Path, folder: Path, expected: tuple[str, ...]) -> int:
     with tarfile.open(source, "r:gz") as archive:
         members = archive.getmembers()
         if not {member.name for member in members} & set(expected):
-            raise tarfile.TarError("it is not a Hermes backup")
+            raise tarfile.TarError(t.logged("it is not a Hermes backup"))
         _require_space(members, folder)
         _check(members)
         archive.extraction_filter = lambda member, _: (
@@ -374,14 +374,21 @@ def _require_space(members: list[tarfile.TarInfo], folder: Path) -> None:
     needed, free = sum(one.size for one in members), shutil.disk_usage(folder).free
     if needed > free:
         raise tarfile.TarError(
-            f"it needs {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free"
+            t.logged(
+                "it needs {needed:,.1f} GB, and {free:,.1f} GB are free",
+                needed=needed / 1000000000.0,
+                free=free / 1000000000.0,
+            )
         )
 
 
 def _check_name(name: str) -> None:
     if len(name) > _MAX_NAME_CHARS or name.count("/") > _MAX_DEPTH or "\0" in name:
         raise tarfile.TarError(
-            f"it contains {name[:60]!r}..., a name longer or deeper than Hermes uses"
+            t.logged(
+                "it contains {name}..., a name longer or deeper than Hermes uses",
+                name=repr(name[:60]),
+            )
         )
 
 
@@ -397,12 +404,20 @@ def _check(members: list[tarfile.TarInfo]) -> None:
             or ".." in path.parts
             or not links.isdisjoint(path.parents)
         ):
-            raise tarfile.TarError(f"{member.name!r} in it is outside the home")
+            raise tarfile.TarError(
+                t.logged("{name} in it is outside the home", name=repr(member.name))
+            )
         if member.issym() and not _stays_inside(path, Path(member.linkname)):
-            raise tarfile.TarError(f"{member.name!r} in it is a link to the outside")
+            raise tarfile.TarError(
+                t.logged(
+                    "{name} in it is a link to the outside", name=repr(member.name)
+                )
+            )
         if not (member.isreg() or member.isdir() or member.issym()):
             raise tarfile.TarError(
-                f"{member.name!r} in it is neither a file nor a link"
+                t.logged(
+                    "{name} in it is neither a file nor a link", name=repr(member.name)
+                )
             )
         member.uid, member.gid, member.uname, member.gname = (
             os.geteuid(),

@@ -51,7 +51,7 @@ _MAX_DOING_CHARS = 120
 
 
 class ChildStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session does that works for another one."""
+    """The state of a session that works for another one."""
 
     id: str
     parent: str

@@ -29,7 +29,7 @@ def command_of(
 def with_command(
     choice: EngineChoice, mode: ApprovalMode, file: PromptFile
 ) -> EngineChoice:
-    """What a turn runs on that a command started in a session with this mode."""
+    """The choice for a turn that a command started, in a session with this mode."""
     model = file.model or choice.model
     return EngineChoice(model, choice.attended, _mode(file, mode))
 

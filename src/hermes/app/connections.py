@@ -39,7 +39,7 @@ from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import environment, load, load_secrets
 from hermes.settings.models import CustomProvider
 from hermes.settings.secrets import is_secret_variable
-from hermes.text.plurals import short_number
+from hermes.text.formats import short_number
 from hermes.text.translation import Later, current_sentences, translator
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def name_for_address(typed: str, home: Home) -> str:
     for name in chain((OWN, host, host[:26] + port), numbered):
         if name not in custom and provider_table.family(name) is None:
             return name
-    raise AssertionError("numbers do not end")
+    raise AssertionError("numbers do not end")  # not translated
 
 
 def _as_name(host: str) -> str:
@@ -280,7 +280,7 @@ def advice_for(connection: Connection) -> Iterator[None]:
             and connection.is_custom
             and error.message.startswith(connection.label)
         ):
-            error.message = f"The server{error.message.removeprefix(connection.label)}"
+            error.message = f"The server{error.message.removeprefix(connection.label)}"  # not translated
             error.words = error.message
         raise
 
@@ -383,8 +383,8 @@ async def try_model(
     settings, secrets = as_settings(connection, home)
     model = build_model(settings, secrets)
     request = ModelRequest(
-        system=("Answer with one word.",),
-        messages=(UserMessage(text="Say ok."),),
+        system=("Answer with one word.",),  # not translated
+        messages=(UserMessage(text="Say ok."),),  # not translated
         max_output_tokens=64,
     )
     started = time.monotonic()

@@ -1,81 +1,50 @@
 """Engines: what runs the turns of a session. An engine is fixed: another model or mode is another engine."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from hermes.app.agent_files import caps_of, listed_agents, skill_texts, tools_of
-from hermes.app.app import App
-from hermes.app.auxiliary_models import AuxiliaryModels, MainModel
-from hermes.app.delegate_tool import (
-    MAX_DELEGATION_DEPTH,
-    WORKTREE_HINT,
-    Delegation,
-    delegate_for,
-    depth,
-)
-from hermes.app.folder_notes import FolderNotes
-from hermes.app.image_description import ImageDescriber, SessionPictures
-from hermes.app.learning.learner import Learner
-from hermes.app.learning.reviewer import NobodyToAsk, ReviewDeps, ReviewPolicy
+from hermes.app.agent_files import skill_texts, tools_of
+from hermes.app.auxiliary_models import AuxiliaryModels
+from hermes.app.delegate_tool import WORKTREE_HINT
+from hermes.app.engine_parts import EngineParts, plugin_veto
+from hermes.app.image_description import ImageDescriber
+from hermes.app.learning.reviewer import NobodyToAsk, ReviewPolicy
 from hermes.app.model_info import EngineName, ModelInfo
-from hermes.app.picture_tools import PicturePorts, SessionImageSpending
-from hermes.app.project_notes import (
-    has_accepted_notes,
-    read_identity,
-    read_project_files,
-)
-from hermes.app.prompt_files import PromptFile, PromptFiles
-from hermes.app.session_service import SessionService
-from hermes.app.session_titles import Titles
-from hermes.app.session_tools import SessionTools, surroundings_of
-from hermes.app.spending_caps import Spending
+from hermes.app.project_notes import read_identity, read_project_files
+from hermes.app.prompt_files import PromptFile
+from hermes.app.session_tools import surroundings_of
 from hermes.app.turn_checks import CheckDeps, CheckedRuntime, TurnChecks
-from hermes.app.undo import shadows_of
 from hermes.codex.engine_choice import CODEX, codex_model, is_on
 from hermes.core.accepted_plan import PLAN_TOOL
-from hermes.core.budget import Cap, Metered, Price, TurnBudget
+from hermes.core.budget import Metered, Price, TurnBudget
 from hermes.core.calls import CallRunner
-from hermes.core.context_window import ContextLimits, ContextWindow
 from hermes.core.history import ConversationHistory
-from hermes.core.ports import Approver, Model, PolicyDecision, Tool, Veto
+from hermes.core.ports import Approver, PolicyDecision, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.turn import NativeRuntime, Runtime
-from hermes.providers.build import build_model
 from hermes.providers.retry import Resilient
-from hermes.providers.routing import ModelRoute, chosen_route
-from hermes.schema.events import (
-    ApprovalRequested,
-    Mode,
-    RuleCheck,
-    SessionAgentChosen,
-    SessionCompacted,
-    SessionPrompted,
-)
-from hermes.schema.messages import AssistantMessage, Message
+from hermes.schema.events import ApprovalRequested, Mode, RuleCheck, SessionPrompted
+from hermes.schema.messages import AssistantMessage
 from hermes.schema.model import ModelRequest
 from hermes.schema.tool_spec import ToolSpec
-from hermes.settings import Secrets
 from hermes.settings.load import environment
 from hermes.store.log_row import Row
+from hermes.text.translation import translator
 from hermes.tools.policy import ApprovalPolicy, Circumstances
-from hermes.tools.present_plan import PlanTool, StartWork
-from hermes.tools.process.background import Processes
-from hermes.tools.process.long_output import OutputFolder
-from hermes.tools.process.session_commands import SessionCommands
 from hermes.tools.sandbox import find_sandbox
-from hermes.tools.shadow import ShadowFailed, ShadowKeeper
 from hermes.tools.toolsets import BATCH_SURFACE, SURFACES
+
+t = translator(__name__)
+
 
 if TYPE_CHECKING:
     from hermes.app.goals.pursuit import GoalServices
-    from hermes.codex.runtime import CodexEngine
-    from hermes.core.compaction import CompactionCut
 
 ApprovalMode: TypeAlias = Mode
 
@@ -88,21 +57,13 @@ CLOSING_TOOLS = frozenset(
 
 
 class EngineChoice(msgspec.Struct, frozen=True):
-    """What a session runs on: a model (empty for that of the settings), whether somebody can be asked, and what is
-    asked about (None for the mode of the whole process)."""
+    """What a session runs on: a model (empty for that of the settings), whether somebody can be asked, and the approval
+    mode (None for that of the whole process).
+    """
 
     model: str = ""
     attended: bool = True
     approvals: ApprovalMode | None = None
-
-
-def plugin_veto(app: App) -> Veto | None:
-    """What plugins say about each call, if any is enabled."""
-    if app.plugins is None:
-        return None
-    from hermes.app.plugin_parts import PluginVeto
-
-    return PluginVeto(app.plugins)
 
 
 class CurrentPolicy:
@@ -142,266 +103,6 @@ class CurrentPolicy:
         return self._current().check_tool(name)
 
 
-class EngineParts:
-    """What the engines of a process share under one set of settings: tools, learning, spending and models.
-
-    `engine_of` returns the engine of a session.
-    """
-
-    def __init__(  # noqa: PLR0913, PLR0917 - what it is built from
-        self,
-        app: App,
-        secrets: Secrets,
-        engine_of: "Callable[[str], Engine]",
-        service: Callable[[], SessionService],
-        start_work: StartWork,
-        choose: Callable[[str, PromptFile], None] = lambda *_: None,
-        agent_of: Callable[[str], PromptFile | None] = lambda _: None,
-    ) -> None:
-        self.agent_of = agent_of
-        """The file of the agent that a session works as."""
-        self.choose = choose
-        """Gives a session the model and the mode of an agent."""
-        self.app = app
-        self.secrets = secrets
-        self.engine_of = engine_of
-        self.shadows = shadows_of(app)
-        self.prompt_files = PromptFiles(app.home.root, Path.home())
-        self.command_of: Callable[[str], PromptFile | None] = lambda _: None
-        """The command from a file that started the turn of a session."""
-        self.keeper = ShadowKeeper(self.shadows)
-        self.spending = Spending(app, self._price, self._agent_caps)
-        self.titles = Titles(lambda session: engine_of(session).auxiliary)
-        self._delegation = Delegation(app, service, self._begin_agent)
-        digests = self._digest if app.settings.auxiliary.search != "off" else None
-        pictures = PicturePorts(
-            SessionPictures(engine_of, app.settings.media.vision.strip()),
-            SessionImageSpending(app, self.spending),
-        )
-        self.tools = SessionTools(
-            app, secrets, self._own_tools, digests, pictures=pictures
-        )
-        self.learner = Learner(
-            app,
-            ReviewDeps(
-                model=self._reviewer,
-                tools=self.tools.of,
-                check_budget=self.spending.check,
-                price=self._price,
-                engine=self._review_engine,
-                veto=partial(plugin_veto, app),
-            ),
-        )
-        self.plan_tool: Tool = PlanTool(start_work).present_plan
-        self.refused_checks: set[tuple[str, str]] = set()
-        """Sessions, and the versions of a project's rules that their user did not agree to."""
-        self._models: dict[str, AnsweringModel] = {}
-
-    @cached_property
-    def notes(self) -> FolderNotes:
-        """Reads the notes of sub-folders, and again what a compaction removed."""
-        return FolderNotes(
-            self.app.home.root,
-            self.learner.learning.skills.view,
-        )
-
-    def processes(self, session: str) -> Processes:
-        """The background commands of a session; none where it has no such tool."""
-        owner = getattr(self.tools.of(session).get("process"), "owner", None)
-        return owner if isinstance(owner, Processes) else self._no_processes
-
-    def running_children(self, session: str) -> dict[str, str]:
-        """The sessions that work for a session now, with what they work on."""
-        store = self.app.store
-        return {
-            one.id: f"child agent: {one.title or '(no title yet)'}"
-            for one in store.sessions.children(session)
-            if store.leases.holder(one.id) is not None
-        }
-
-    def turn_diff(self, turn: str, cwd: Path) -> str:
-        """What a turn changed in its folder; empty if that can't be told."""
-        try:
-            return self.shadows.at(cwd).diff(turn)
-        except (ShadowFailed, OSError):
-            return ""
-
-    @cached_property
-    def _no_processes(self) -> Processes:
-        around = surroundings_of(self.app)
-        return Processes(SessionCommands(around), OutputFolder(around.readable[0]))
-
-    def model(self, name: str) -> "AnsweringModel":
-        """The model of that name, made on first use."""
-        if name not in self._models:
-            self._models[name] = AnsweringModel(self, name)
-        return self._models[name]
-
-    async def close(self) -> None:
-        """Ends what tools left running, and closes the models."""
-        await self.titles.close()
-        await self.learner.close()
-        await self.tools.close()
-        for model in self._models.values():
-            await model.close()
-
-    def _begin_agent(self, child: str, name: str, cwd: Path) -> None:
-        """Lets a child work as an agent from a file. Raises HermesError if there is no such agent."""
-        file = self.prompt_files.find(cwd, "agent", name)
-        self.choose(child, file)
-        self.check_agent(child, file)
-        self.app.record(child, SessionAgentChosen(agent=file.name))
-
-    def check_agent(self, session: str, file: PromptFile) -> None:
-        """Raises HermesError if a session can't work as an agent: no tool or skill of its file is there."""
-        tools_of(file, self.session_tools(session))
-        skill_texts(file, self.learner.learning.skills.view)
-
-    def session_tools(self, session: str) -> Mapping[str, Tool]:
-        """The tools of a session. What works for an agent has no tool that the agent has not."""
-        tools, origin = self.tools.of(session), self.app.store.sessions.origin
-        while (info := origin(session)).kind == "child":
-            session = info.parent
-            file = self.agent_of(session)
-            tools = file.offered(tools) if file is not None else tools
-        return tools
-
-    def _agent_caps(self, session: str) -> list[Cap]:
-        file = self.agent_of(session)
-        return caps_of(file) if file is not None else []
-
-    async def _digest(self, session: str, page: str) -> str:
-        from hermes.app.page_digest import digest
-
-        return await digest(self.engine_of(session).auxiliary, session, page)
-
-    def _price(self, session: str) -> Price | None:
-        return self.engine_of(session).price
-
-    def _review_engine(
-        self, session: str, tools: Mapping[str, Tool]
-    ) -> AbstractAsyncContextManager[Runtime] | None:
-        return self.engine_of(session).review(session, tools)
-
-    def _own_tools(self, session: str) -> tuple[Tool, ...]:
-        """The tools that need the agent: delegation and learning. A local model is too small for them."""
-        if self.engine_of(session).describe(session).local:
-            return ()
-        learned = self.learner.tools(self.app.person(session))
-        if depth(self.app, session) >= MAX_DELEGATION_DEPTH:
-            return learned
-        return (self._delegate(session), *learned)
-
-    def _delegate(self, session: str) -> Tool:
-        """The tool for child agents. Somebody else's session is not told about the user's agents."""
-        agents: list[tuple[str, str]] = []
-        if not self.app.person(session):
-            cwd = self.app.store.sessions.origin(session).working_directory
-            agents = listed_agents(self.prompt_files.all(cwd, "agent"))
-        return delegate_for(self._delegation.delegate, agents)
-
-    @asynccontextmanager
-    async def _reviewer(self, session: str) -> AsyncIterator[Model]:
-        """The model that reviews: the one that answers, whose cache knows the conversation, unless another is named."""
-        yield await self.engine_of(session).auxiliary.helper("review", session)
-
-
-class AnsweringModel:
-    """A model that answers, with its context window and the models that help it. All are made on first use."""
-
-    def __init__(self, parts: EngineParts, name: str) -> None:
-        self._parts = parts
-        self._app = parts.app
-        self.name = name
-
-    @property
-    def route(self) -> ModelRoute:
-        """Where the model is reached."""
-        return chosen_route(self._app.settings, self._parts.secrets, self.name)
-
-    @cached_property
-    def model(self) -> Resilient:
-        """The model, with its fallbacks. Raises HermesError if the settings name none that can be used."""
-        return build_model(self._app.settings, self._parts.secrets, model=self.name)
-
-    @cached_property
-    def auxiliary(self) -> AuxiliaryModels:
-        """The models for titles, summaries, reviews, images and digests."""
-        main = MainModel(lambda: self.route, lambda: self.model)
-        parts = self._parts
-        return AuxiliaryModels(self._app, parts.secrets, parts.spending, main)
-
-    @cached_property
-    def room(self) -> ContextWindow:
-        """Keeps conversations inside the model's context window."""
-        settings = self._app.settings.compression
-        limits = ContextLimits(
-            self.model.facts.window,
-            settings.threshold,
-            settings.protect_first_n,
-            settings.protect_last_n,
-        )
-        return ContextWindow(self._summarise, limits, self._app.clock)
-
-    async def _summarise(
-        self, session: str, messages: Sequence[Message], cut: "CompactionCut"
-    ) -> SessionCompacted:
-        from hermes.app.compaction import summarise
-
-        return await summarise(self.auxiliary, session, messages, cut)
-
-    @cached_property
-    def codex(self) -> "CodexEngine":
-        """The codex process that runs turns with this model."""
-        return self._codex(environment())
-
-    @cached_property
-    def planning_codex(self) -> "CodexEngine":
-        """The same for plan mode: what it runs can only read."""
-        from hermes.codex.environment import SECURITY_MODE
-
-        return self._codex({**environment(), SECURITY_MODE: "approval-required"})
-
-    def codex_for(self, mode: ApprovalMode) -> "CodexEngine":
-        """The codex process that runs turns in a mode."""
-        return self.planning_codex if mode == "plan" else self.codex
-
-    async def retire_other_codex(self, session: str, mode: ApprovalMode) -> None:
-        """Ends a session's process of the other mode: it does not know what is said from now on."""
-        other = "codex" if mode == "plan" else "planning_codex"
-        if other in self.__dict__:
-            await getattr(self, other).retire(session)
-
-    def _codex(self, environ: Mapping[str, str]) -> "CodexEngine":
-        from hermes.codex.runtime import CodexEngine, EngineSettings
-        from hermes.codex.tools_server import serve_command
-
-        settings = self._app.settings
-        return CodexEngine(
-            EngineSettings(
-                codex=settings.codex,
-                environ=environ,
-                secret=self._parts.secrets.get,
-                model=codex_model(settings.model, self.name),
-                max_steps=settings.budget.max_steps,
-                run_folder=self._app.home.root / "run",
-                lend_command=serve_command(),
-                may_read_notes=partial(has_accepted_notes, self._app.home.root),
-            )
-        )
-
-    async def close(self) -> None:
-        """Closes what was made."""
-        made = self.__dict__
-        for name in ("codex", "planning_codex"):
-            if name in made:
-                await getattr(self, name).close()
-        if "auxiliary" in made:
-            await self.auxiliary.close()
-        if "model" in made:
-            await self.model.close()
-
-
 class Engine:
     """Runs the turns of the sessions that share one choice. Implements `TurnEngine`."""
 
@@ -413,7 +114,7 @@ class Engine:
         self._answering = parts.model(choice.model)
         self.choice = choice
         self.mode: ApprovalMode = mode
-        """What is asked about."""
+        """The approval mode."""
 
     @property
     def attended(self) -> bool:
@@ -558,11 +259,13 @@ class Engine:
         return TurnChecks(deps)
 
     async def verify(self, session: str, cwd: Path, command: str) -> RuleCheck:
-        """Runs the command of a goal in the session's sandbox. Of somebody else's goal, only what needs no approval."""
+        """Runs the command of a goal in the session's sandbox. For somebody else's goal, it runs only if it needs no
+        approval.
+        """
         if self._app.person(session):
             decision = await asyncio.to_thread(self.guest_policy.check, command, cwd)
             if decision.verdict != "allow":
-                why = "it would need the owner's approval"
+                why = t.logged("it would need the owner's approval")
                 return RuleCheck(command=command, outcome="not_run", detail=why)
         checks = self._checks(session, NobodyToAsk())
         return await checks.run_command(session, cwd, command)
@@ -601,7 +304,7 @@ class Engine:
     def _of_command(
         self, session: str, tools: Mapping[str, Tool]
     ) -> Mapping[str, Tool]:
-        """Those of the tools that the command allows which started the turn."""
+        """Those tools that are allowed by the command that started the turn."""
         file = self._parts.command_of(self._app.top(session))
         return file.offered(tools) if file is not None else tools
 
@@ -703,12 +406,12 @@ class Engine:
     def _agent_parts(
         self, session: str, agent: str, tools: Mapping[str, Tool]
     ) -> list[str]:
-        """The parts of the prompt about the agent from a file that the session is, with its skills, and about worktrees."""
+        """The parts of the prompt about the session's agent, its skills, and worktrees."""
         parts: list[str] = []
         if agent:
             file = self._agent_file(session, agent)
             skills = skill_texts(file, self._parts.learner.learning.skills.view)
-            text = f"In this session you work as the agent {agent}:\n\n{file.body}"
+            text = f"In this session you work as the agent {agent}:\n\n{file.body}"  # not translated
             parts.append("\n\n".join((text, *skills)))
         if self._app.settings.worktrees.children and "delegate" in tools:
             parts.append(WORKTREE_HINT)

@@ -23,7 +23,7 @@ _MAX_SKILLS = 3
 _MAX_SKILL_CHARS = 8_000
 _MARKED = lazy_pattern(r'<project-notes file="([^"]+)">')
 _CALLED_SKILL = lazy_pattern(r'<skill name="([\w-]+)">')
-_CHANGED = "The project's notes have changed since this session began. They say now:"
+_CHANGED = "The project's notes have changed since this session began. They say now:"  # not translated
 
 
 class FolderNotes:
@@ -88,7 +88,7 @@ class FolderNotes:
             except HermesError:
                 continue  # it is gone, or may not be read any more
             body = text.replace("</skill", "<\\/skill")
-            yield f'<skill name="{name}">\nIt is in use in this conversation.\n\n{body}\n</skill>'
+            yield f'<skill name="{name}">\nIt is in use in this conversation.\n\n{body}\n</skill>'  # not translated
 
 
 def _identity(message: Message) -> tuple[str, ...]:

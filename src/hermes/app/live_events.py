@@ -118,7 +118,7 @@ class LiveEventSender:
 
 
 class _Stream:
-    """What came of one session."""
+    """What was received of one session."""
 
     def __init__(self) -> None:
         self.sender = ""

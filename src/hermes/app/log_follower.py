@@ -6,12 +6,12 @@ import contextlib
 from hermes.app.app import App
 from hermes.app.feed import Feed
 from hermes.errors import SessionNotFound, StoreError
-from hermes.store.log_row import Row
 from hermes.store.ports import RowWatch
+from hermes.store.session_log import NewRows
 
 LOG_POLL_INTERVAL_S = 0.15
 _UNWATCHED_POLL_INTERVAL_S = 5.0
-_READING = "reading what other processes write"
+_READING = "reading what other processes write"  # not translated
 _FOLLOWED_PAGE_ROWS = 1000
 
 
@@ -60,22 +60,22 @@ class LogFollower:
                 await feed.watched.wait()
         return False
 
-    def _page(self, before: int) -> tuple[int, list[Row]]:
+    def _page(self, before: int) -> NewRows:
         """The rows after one, with what publishing them asks for already known."""
-        last, rows = self._app.store.log.since(before, limit=_FOLLOWED_PAGE_ROWS)
-        for session in {row.session for row in rows}:
+        page = self._app.store.log.since(before, limit=_FOLLOWED_PAGE_ROWS)
+        for session in {row.session for row in page.rows}:
             with contextlib.suppress(SessionNotFound):
                 self._app.root(session)
-        return last, rows
+        return page
 
     async def _read(self, *, publish: bool) -> None:
         """Reads the rows that are new, and publishes them if there was a reader."""
         while True:
-            before = self._last
-            self._last, rows = await self._app.store.call(self._page, before)
+            page = await self._app.store.call(self._page, self._last)
+            self._last = page.last
             if publish:
-                self._app.writer.publish(*rows, foreign=True)
-            if self._last < before + _FOLLOWED_PAGE_ROWS:
+                self._app.writer.publish(*page.rows, foreign=True)
+            if not page.is_full:
                 break
             await asyncio.sleep(0)
         feed = self._feed

@@ -10,6 +10,10 @@ from collections.abc import Iterator
 
 from hermes.providers.metadata_addresses import is_hidden_own_network
 from hermes.settings.gateway import EmailSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 STEP_TIMEOUT_S = 30.0
 _LOCAL_HOSTS = frozenset(("127.0.0.1", "::1", "localhost"))
@@ -95,7 +99,7 @@ def _check_peer(host: str, connection: socket.socket | None) -> None:
     """Looks where the connection arrived: a name may lead elsewhere than when it was checked. Raises OSError."""
     peer = connection.getpeername()[0] if connection is not None else ""
     if not peer:
-        raise ConnectionError("the connection is closed")
+        raise ConnectionError(t.logged("the connection is closed"))
     if is_hidden_own_network(host, peer):
         raise OwnNetworkAddress(f"{host} leads to {peer}")
 

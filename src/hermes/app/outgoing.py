@@ -33,7 +33,7 @@ KEEP_S = 24 * 3600.0
 _CHECK_INTERVAL_S = 0.1
 _GRACE_S = 2.0
 """For the gateway to record how it ended, beyond the time that was given."""
-_NOBODY = "No gateway is running, so nothing was sent."
+_NOBODY = t.later("No gateway is running, so nothing was sent.")
 _START = t.later("Start it with: hermes gateway run")
 _TARGETS = t.later(
     "Give a chat such as telegram:123456, ntfy:topic or email:a@example.org, or a name."
@@ -57,13 +57,13 @@ class _Chat(msgspec.Struct):
 
 
 class _GatewayOwner(msgspec.Struct):
-    """What the gateway's status file says of its process."""
+    """What the gateway's status file says about its process."""
 
     owner: str
 
 
 def gateway_status_file(home: Home) -> Path:
-    """The file in which a gateway says how it is."""
+    """The file in which a gateway reports its state."""
     return home.root / "gateway" / "status.json"
 
 

@@ -72,7 +72,7 @@ class PartialText:
         return text if head == mark else ""
 
     def drop(self) -> None:
-        """Deletes the text that `take` has read, once the log has it."""
+        """Deletes the text that `recover` has read, once the log has it."""
         self._path.unlink(missing_ok=True)
 
     def _open(self) -> None:

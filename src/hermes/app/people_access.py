@@ -177,7 +177,9 @@ class PeopleAccess:
                 self._people.put(known)
                 return known
         left = _MAX_WRONG_CODES - self._people.failed(since, note=True)
-        what = f"{left} more tries." if left > 0 else "Pairing is locked for an hour."
+        what = t.later("Pairing is locked for an hour.")
+        if left > 0:
+            what = t.later("{count} more try.", "{count} more tries.", count=left)
         raise UsageError(
             t.later("There is no such code, or it is older than an hour."),
             hint=t.later("Nobody was approved. {what}", what=what),

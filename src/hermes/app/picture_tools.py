@@ -75,7 +75,7 @@ class SessionImageSpending:
         except BudgetSpent as error:
             if price is not None:
                 raise
-            hint = "Set media.images.price, or set the cap in tokens."
+            hint = t.later("Set media.images.price, or set the cap in tokens.")
             raise BudgetSpent(error.message, hint=hint) from error
 
     async def note(

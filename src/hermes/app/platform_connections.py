@@ -30,7 +30,7 @@ from hermes.settings.load import environment
 from hermes.settings.secrets import is_secret_variable
 from hermes.settings.setting_keys import find_key, parse_value
 from hermes.text.hidden_text import without_hidden
-from hermes.text.translation import translator
+from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
 
@@ -169,8 +169,8 @@ PLATFORMS = (
     ChatPlatform(
         "telegram",
         "Telegram",
-        "Ask @BotFather for a new bot. It gives you a token.",
-        (PlatformField("TELEGRAM_BOT_TOKEN", "Bot token"),),
+        to_translate("Ask @BotFather for a new bot. It gives you a token."),
+        (PlatformField("TELEGRAM_BOT_TOKEN", to_translate("Bot token")),),
         _Probe(
             lambda given: f"{given['api_url']}/bot{given['TELEGRAM_BOT_TOKEN']}/getMe",
             who=("result", "username"),
@@ -180,8 +180,9 @@ PLATFORMS = (
     ChatPlatform(
         "discord",
         "Discord",
-        "Make an application with a bot in Discord's developer portal, and switch on its message content intent.",
-        (PlatformField("DISCORD_BOT_TOKEN", "Bot token"),),
+        to_translate("Make an application with a bot in Discord's developer portal, and switch on its message "
+"content intent."),
+        (PlatformField("DISCORD_BOT_TOKEN", to_translate("Bot token")),),
         _Probe(
             lambda given: f"{given['api_url']}/users/@me",
             "DISCORD_BOT_TOKEN",
@@ -192,10 +193,10 @@ PLATFORMS = (
     ChatPlatform(
         "slack",
         "Slack",
-        "Make a Slack app with socket mode. It has two tokens.",
+        to_translate("Make a Slack app with socket mode. It has two tokens."),
         (
-            PlatformField("SLACK_BOT_TOKEN", "Bot token", "begins with xoxb-"),
-            PlatformField("SLACK_APP_TOKEN", "App token", "begins with xapp-"),
+            PlatformField("SLACK_BOT_TOKEN", to_translate("Bot token"), to_translate("begins with xoxb-")),
+            PlatformField("SLACK_APP_TOKEN", to_translate("App token"), to_translate("begins with xapp-")),
         ),
         _Probe(
             lambda given: f"{given['api_url'].rstrip('/')}/auth.test",
@@ -207,10 +208,10 @@ PLATFORMS = (
     ChatPlatform(
         "mattermost",
         "Mattermost",
-        "Make a bot account in Mattermost's system console.",
+        to_translate("Make a bot account in Mattermost's system console."),
         (
             PlatformField("gateway.mattermost.url", "Server", "https://chat.example.org"),
-            PlatformField("MATTERMOST_TOKEN", "Bot token"),
+            PlatformField("MATTERMOST_TOKEN", to_translate("Bot token")),
         ),
         _Probe(
             lambda given: f"{given['gateway.mattermost.url'].rstrip('/')}/api/v4/users/me",
@@ -221,10 +222,10 @@ PLATFORMS = (
     ChatPlatform(
         "matrix",
         "Matrix",
-        "Make an account for the bot, and copy its access token.",
+        to_translate("Make an account for the bot, and copy its access token."),
         (
             PlatformField("gateway.matrix.url", "Homeserver", "https://matrix.example.org"),
-            PlatformField("MATRIX_ACCESS_TOKEN", "Access token"),
+            PlatformField("MATRIX_ACCESS_TOKEN", to_translate("Access token")),
         ),
         _Probe(
             lambda given: f"{given['gateway.matrix.url'].rstrip('/')}/_matrix/client/v3/account/whoami",
@@ -235,12 +236,17 @@ PLATFORMS = (
     ChatPlatform(
         "whatsapp",
         "WhatsApp",
-        "Make an app with WhatsApp in Meta's app dashboard.",
+        to_translate("Make an app with WhatsApp in Meta's app dashboard."),
         (
-            PlatformField("gateway.whatsapp.phone_number_id", "Phone number id"),
-            PlatformField("WHATSAPP_TOKEN", "Access token"),
-            PlatformField("WHATSAPP_APP_SECRET", "App secret"),
-            PlatformField("WHATSAPP_VERIFY_TOKEN", "Verify token", "a word of your choice", is_chosen=True),
+            PlatformField("gateway.whatsapp.phone_number_id", to_translate("Phone number id")),
+            PlatformField("WHATSAPP_TOKEN", to_translate("Access token")),
+            PlatformField("WHATSAPP_APP_SECRET", to_translate("App secret")),
+            PlatformField(
+                "WHATSAPP_VERIFY_TOKEN",
+                to_translate("Verify token"),
+                to_translate("a word of your choice"),
+                is_chosen=True,
+            ),
         ),
         _Probe(
             lambda given: f"{given['api_url'].rstrip('/')}/{given['gateway.whatsapp.phone_number_id']}",
@@ -251,15 +257,16 @@ PLATFORMS = (
     ChatPlatform(
         "email",
         "E-mail",
-        "Give Hermes a mailbox of its own. It answers only mail whose sender your mail server has verified: open the"
-        " source of a mail in that mailbox, and copy the first word of the topmost Authentication-Results header.",
+        to_translate("Give Hermes a mailbox of its own. It answers only mail whose sender your mail server has "
+"verified: open the source of a mail in that mailbox, and copy the first word of the "
+"topmost Authentication-Results header."),
         (
             PlatformField("gateway.email.address", "Address", "hermes@example.org"),
             PlatformField("EMAIL_PASSWORD", "Password"),
-            PlatformField("gateway.email.imap_host", "IMAP server, which receives mail", "imap.example.org"),
-            PlatformField("gateway.email.smtp_host", "SMTP server, which sends mail", "smtp.example.org"),
-            PlatformField("gateway.email.trusted_authserv", "Server that verifies senders", "mx.example.org"),
-            PlatformField("gateway.email.user", "User name", "the address", is_optional=True),
+            PlatformField("gateway.email.imap_host", to_translate("IMAP server, which receives mail"), "imap.example.org"),
+            PlatformField("gateway.email.smtp_host", to_translate("SMTP server, which sends mail"), "smtp.example.org"),
+            PlatformField("gateway.email.trusted_authserv", to_translate("Server that verifies senders"), "mx.example.org"),
+            PlatformField("gateway.email.user", to_translate("User name"), "the address", is_optional=True),
             PlatformField("gateway.email.imap_port", "IMAP port", "993", is_optional=True),
             PlatformField("gateway.email.smtp_port", "SMTP port", "465", is_optional=True),
         ),
@@ -268,22 +275,22 @@ PLATFORMS = (
     ChatPlatform(
         "webhook",
         "Webhook",
-        "Your own programs send signed requests. Choose a key, and give it to them. List them in the setting"
-        " gateway.allow, for example webhook:webhook.",
-        (PlatformField("GATEWAY_WEBHOOK_SECRET", "Key", "at least 16 characters", is_chosen=True),),
+        to_translate("Your own programs send signed requests. Choose a key, and give it to them. List them in "
+"the setting gateway.allow, for example webhook:webhook."),
+        (PlatformField("GATEWAY_WEBHOOK_SECRET", "Key", to_translate("at least 16 characters"), is_chosen=True),),
         _check_webhook_key,
     ),
     ChatPlatform(
         "ntfy",
         "ntfy",
-        "Choose a topic. To write to Hermes, use a server that requires a token for publishing.",
+        to_translate("Choose a topic. To write to Hermes, use a server that requires a token for publishing."),
         (PlatformField("gateway.ntfy.topic", "Topic"),),
     ),
     ChatPlatform(
         "signal",
         "Signal",
-        "Run the daemon of signal-cli on this machine, with an account of its own.",
-        (PlatformField("gateway.signal.account", "Phone number", "+4915112345678"),),
+        to_translate("Run the daemon of signal-cli on this machine, with an account of its own."),
+        (PlatformField("gateway.signal.account", to_translate("Phone number"), "+4915112345678"),),
     ),
 )  # fmt: skip
 
@@ -323,7 +330,8 @@ async def try_platform(
     for field in platform.fields:
         if not field.is_optional and not given.get(field.name, "").strip():
             raise UsageError(
-                t.later("{label} is missing.", label=field.label), hint=_UNCHANGED
+                t.later("{label} is missing.", label=t.marked_later(field.label)),
+                hint=_UNCHANGED,
             )
     if platform.probe is None:
         return ""
@@ -388,7 +396,11 @@ async def _answer(
             status, content = await _fetched(url, headers)
     except (TransportFailure, TimeoutError) as error:
         is_late = isinstance(error, TimeoutError) or error.timed_out
-        why = f"no answer within {_TIMEOUT_S:g} seconds" if is_late else "no connection"
+        why = (
+            t.later("no answer within {timeout_s:g} seconds", timeout_s=_TIMEOUT_S)
+            if is_late
+            else "no connection"
+        )
         raise HermesError(
             t.later("{label} can't be reached ({why}).", label=platform.label, why=why),
             hint=_UNCHANGED,

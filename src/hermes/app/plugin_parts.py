@@ -81,11 +81,16 @@ class PluginVeto:
         try:
             hooks, missing = await asyncio.to_thread(self._loaded)
         except HermesError as error:
-            return f"the vetoes of plugins are not known: {error.message} {error.hint}"
+            return t.logged(
+                "the vetoes of plugins are not known: {message} {hint}",
+                message=error.message,
+                hint=error.hint,
+            )
         if missing:
-            return (
-                f"plugin {missing[0]} may veto calls but can't be loaded: enable it again "
-                f"(hermes plugins enable {missing[0]}) or disable it"
+            return t.logged(
+                "plugin {missing} may veto calls but can't be loaded: enable it again (hermes plugins "
+                "enable {missing}) or disable it",
+                missing=missing[0],
             )
         known = {
             "tool_name": name,
@@ -109,16 +114,24 @@ async def _veto_of(hook: PluginHook, known: Mapping[str, Any]) -> str:
         async with asyncio.timeout(_VETO_TIMEOUT_S):
             answer = await _called(lambda: call_with_known(hook.callback, known))
     except TimeoutError:
-        return f"plugin {hook.plugin} did not answer within {_VETO_TIMEOUT_S:g} seconds"
+        return t.logged(
+            "plugin {plugin} did not answer within {seconds:g} seconds",
+            plugin=hook.plugin,
+            seconds=_VETO_TIMEOUT_S,
+        )
     except Exception as error:
         log.exception("the plugin %s failed before a tool call", hook.plugin)
-        return (
-            f"plugin {hook.plugin} failed while it looked at the call "
-            f"({type(error).__name__}: {error})"
+        return t.logged(
+            "plugin {plugin} failed while it looked at the call ({kind}: {error})",
+            plugin=hook.plugin,
+            kind=type(error).__name__,
+            error=error,
         )
     if not isinstance(answer, Mapping) or answer.get("action") != "block":
         return ""
-    said = str(answer.get("message") or answer.get("reason") or "it gave no reason")
+    said = str(
+        answer.get("message") or answer.get("reason") or t.logged("it gave no reason")
+    )
     return f"plugin {hook.plugin}: {said}"
 
 

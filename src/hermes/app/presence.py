@@ -15,7 +15,7 @@ from hermes.store.hosts import HEARTBEAT_INTERVAL_S
 if TYPE_CHECKING:
     from hermes.store.role_leases import HeldRole
 
-_SAYING = "saying that this process lives"
+_SAYING = "saying that this process lives"  # not translated
 
 
 class Presence:

@@ -25,7 +25,6 @@ from hermes.settings.yaml_read import parse_yaml
 from hermes.store import open_store
 from hermes.store.boards import BoardTransaction
 from hermes.store.store import Store
-from hermes.text.plurals import count
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -98,7 +97,7 @@ class ArchivedProfile:
                 if (self.draft / aside).is_dir():  # of an earlier import
                     shutil.rmtree(self.draft / aside)
                 (self.draft / name).rename(self.draft / aside)
-                yield f"{name} (kept as {aside})"
+                yield t.logged("{name} (kept as {aside})", name=name, aside=aside)
 
     def _programs(self) -> Iterator[str]:
         try:
@@ -107,11 +106,18 @@ class ArchivedProfile:
         except FileNotFoundError:
             pass
         except ValueError as error:
-            yield f"config.yaml can't be read: {str(error).splitlines()[0]}"
+            yield t.logged(
+                "config.yaml can't be read: {error}",
+                error=str(error).splitlines()[0],
+            )
         for folder in ("hooks", "plugins"):
             found = sorted(one.name for one in self.draft.glob(f"{folder}/*/"))
             if found:
-                yield f"{folder}: {', '.join(found)} (off until you enable them)"
+                yield t.logged(
+                    "{folder}: {names} (off until you enable them)",
+                    folder=folder,
+                    names=", ".join(found),
+                )
 
     def _settings(self) -> Iterator[str]:
         try:
@@ -127,14 +133,22 @@ def hold_back(store: Store) -> Iterator[str]:
     yield from _pause_jobs(store)
     cards = store.boards.change(_to_triage)[0] if store.has_cards else 0
     if cards:
-        yield f"{count(cards, 'card')} (moved to triage)"
+        yield t.logged(
+            "{count} card (moved to triage)",
+            "{count} cards (moved to triage)",
+            count=cards,
+        )
     people = store.people.every()
     for one in people:
         store.people.remove(one.platform, one.id)
     if people:
-        yield f"{len(people)} {'person' if len(people) == 1 else 'people'} of chat apps"
+        yield t.logged(
+            "{count} person of chat apps",
+            "{count} people of chat apps",
+            count=len(people),
+        )
     if store.forget_surroundings():
-        yield "chats, messages to and from them, and goals that wait"
+        yield t.logged("chats, messages to and from them, and goals that wait")
 
 
 def _pause_jobs(store: Store) -> Iterator[str]:
@@ -144,10 +158,13 @@ def _pause_jobs(store: Store) -> Iterator[str]:
         paused = msgspec.structs.replace(job, paused=reason, deliver=NOWHERE)
         store.schedules.put(paused, dropped=_IMPORTED, following=None)
     if jobs:
-        yield f"{count(len(jobs), 'job')} (paused)"
+        yield t.logged("{count} job (paused)", "{count} jobs (paused)", count=len(jobs))
     targets = dict.fromkeys(job.deliver for job in jobs if job.deliver != NOWHERE)
     if targets:
-        yield f"where jobs deliver: {', '.join(map(mask, targets))} (removed)"
+        yield t.logged(
+            "where jobs deliver: {targets} (removed)",
+            targets=", ".join(map(mask, targets)),
+        )
 
 
 def _to_triage(tx: BoardTransaction) -> int:

@@ -292,9 +292,14 @@ def _shared(home: Home, *, with_secrets: bool) -> Iterator[str]:
     """What a copy still has in common with its origin."""
     with contextlib.suppress(HermesError):
         if load({}, home=home).store.url:
-            yield "Both profiles use the same database (store.url), so they share their sessions."
+            yield t(
+                "Both profiles use the same database (store.url), so they share their sessions."
+            )
     if with_secrets:
-        yield "Both profiles have the same keys. Two gateways can't use the same bot: give this one tokens of its own."
+        yield t(
+            "Both profiles have the same keys. Two gateways can't use the same bot: give this one "
+            "tokens of its own."
+        )
 
 
 class _Copier:

@@ -15,8 +15,12 @@ from hermes.core.prompt import (
     ProjectFile,
 )
 from hermes.text.hidden_text import without_hidden
+from hermes.text.translation import translator
 from hermes.tools.sandbox.written_notes import MAX_NOTE_BYTES, is_written, stamps
 from hermes.tools.sensitive import Guard
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.app")
 
@@ -59,13 +63,14 @@ def _judged(
             return _unaccepted(cwd, name)
         if stamps([str(path)]) == before:
             return file
-    return ProjectFile(name, refusal="it is being changed")
+    return ProjectFile(name, refusal=t.logged("it is being changed"))
 
 
 def _unaccepted(cwd: Path, name: str) -> ProjectFile:
-    refusal = (
-        "an agent's command wrote it or may have, and the user has not accepted it"
-        f" (hermes policy accept {shlex.quote(str(cwd / name))})"
+    refusal = t.logged(
+        "an agent's command wrote it or may have, and the user has not accepted it (hermes policy "
+        "accept {quote})",
+        quote=shlex.quote(str(cwd / name)),
     )
     return ProjectFile(name, refusal=refusal)
 
@@ -84,18 +89,22 @@ def _read(
         return None, None
     except OSError as error:
         loop = error.errno == errno.ELOOP
-        reason = error.strerror or "it can't be read"
-        refusal = "it is a broken symbolic link" if loop else reason
+        reason = error.strerror or t.logged("it can't be read")
+        refusal = t.logged("it is a broken symbolic link") if loop else reason
         return ProjectFile(name, refusal=refusal), None
     if content is None:
-        return ProjectFile(name, refusal="it is not a regular file"), None
+        return ProjectFile(name, refusal=t.logged("it is not a regular file")), None
     return _note(name, content), content
 
 
 def _refusal(real: Path, root: Path, guard: Guard) -> str:
     if not real.is_relative_to(root):
-        return "it leads outside the folder"
-    return "it leads to a file that may hold secrets" if guard.secret([real]) else ""
+        return t.logged("it leads outside the folder")
+    return (
+        t.logged("it leads to a file that may hold secrets")
+        if guard.secret([real])
+        else ""
+    )
 
 
 def _ordinary_content(real: Path) -> bytes | None:
@@ -117,7 +126,7 @@ def _ordinary_content(real: Path) -> bytes | None:
 def _note(name: str, content: bytes) -> ProjectFile:
     content = content[: _MAX_BYTES + 1]
     if b"\0" in content:
-        return ProjectFile(name, refusal="it is not text")
+        return ProjectFile(name, refusal=t.logged("it is not text"))
     text = without_hidden(content.decode("utf-8", errors="replace"))
     return ProjectFile(
         name, text[:MAX_PROJECT_CHARS], cut=len(text) > MAX_PROJECT_CHARS

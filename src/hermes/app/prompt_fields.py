@@ -14,9 +14,13 @@ import msgspec
 from hermes.core.budget import parse_amount
 from hermes.primitives.untyped import object_of
 from hermes.settings.yaml_read import YamlTooDeep, parse_yaml
-from hermes.text.plurals import count
+from hermes.text.formats import count
+from hermes.text.translation import translator
 from hermes.tools.project_rules import front_matter
 from hermes.tools.toolsets import fits
+
+t = translator(__name__)
+
 
 _TOOL_NAMES = {
     "read": "read_file",
@@ -89,12 +93,12 @@ class FrontMatter:
         self.strict = strict
         head, self.body = front_matter(text)
         if strict and self.body == text and text.partition("\n")[0].strip() == "---":
-            raise FieldError("the front matter has no end: a line `---`", 1)
+            raise FieldError(t.logged("the front matter has no end: a line `---`"), 1)
         self._head = head
         found = self._parsed(head)
         self._facts = object_of(found)
         if found is not None and not isinstance(found, dict) and strict:
-            raise FieldError("expected lines like `description: TEXT`", 2)
+            raise FieldError(t.logged("expected lines like `description: TEXT`"), 2)
         if strict:
             self._check_keys()
 
@@ -107,7 +111,9 @@ class FrontMatter:
         except YamlTooDeep as error:
             raise FieldError(str(error), error.line + 1) from error
         except ValueError as error:
-            what = str(error).removeprefix("YAML parse error: ").strip()
+            what = (
+                str(error).removeprefix("YAML parse error: ").strip()
+            )  # not translated
             place = _YAML_PLACE.search(what)
             lines = head.count("\n") or 1
             line = min(int(place[1]), lines) if place else 1
@@ -119,8 +125,19 @@ class FrontMatter:
                 import difflib
 
                 near = difflib.get_close_matches(str(key), _AGENT_KEYS, 1)
-                hint = f"did you mean {near[0]}?" if near else f"expected one of {', '.join(_AGENT_KEYS)}"  # fmt: skip
-                raise FieldError(f"unknown key {str(key)!r}; {hint}", self.line(key))
+                if near:
+                    why = t.logged(
+                        "unknown key {key!r}; did you mean {near}?",
+                        key=str(key),
+                        near=near[0],
+                    )
+                else:
+                    why = t.logged(
+                        "unknown key {key!r}; expected one of {keys}",
+                        key=str(key),
+                        keys=", ".join(_AGENT_KEYS),
+                    )
+                raise FieldError(why, self.line(key))
 
     def line(self, *keys: object) -> int:
         """The line of the file in which a key stands; 0 if none does."""
@@ -146,7 +163,7 @@ class FrontMatter:
         return name if ":" in name else name.replace("/", ":", 1)
 
     def mode(self) -> str:
-        """What is asked about."""
+        """The approval mode."""
         keys = ("mode", "permissionMode")
         name = self.words(*keys).lower()
         name = _MODES.get(name, name)
@@ -154,7 +171,14 @@ class FrontMatter:
             return name
         if self.strict and name not in _FOREIGN_MODES:
             expected = ", ".join(KNOWN_MODES)
-            raise FieldError(f"unknown mode {name!r}; expected one of {expected}", self.line(*keys))  # fmt: skip
+            raise FieldError(
+                t.logged(
+                    "unknown mode {mode}; expected one of {modes}",
+                    mode=repr(name),
+                    modes=expected,
+                ),
+                self.line(*keys),
+            )
         return ""
 
     def tools(self) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
@@ -164,7 +188,7 @@ class FrontMatter:
         named, without = _tools(value)
         is_known = value is None or isinstance(value, (str, list, dict))
         if self.strict and not is_known:
-            raise FieldError("expected a list of tools, such as [files, web_fetch]", self.line("tools"))  # fmt: skip
+            raise FieldError(t.logged("expected a list of tools, such as [files, web_fetch]"), self.line("tools"))  # fmt: skip
         refused, _ = _tools(self.get("disallowed-tools", "disallowedTools"))
         return named, (*without, *(refused or ()))
 
@@ -199,11 +223,19 @@ def _budget(value: Mapping[Any, Any]) -> AgentBudget:
     unknown = [str(key) for key in value if key not in _BUDGET_KEYS]
     if unknown:
         expected = ", ".join(_BUDGET_KEYS)
-        raise ValueError(f"unknown key {unknown[0]!r}; expected one of {expected}")
+        raise ValueError(
+            t.logged(
+                "unknown key {unknown}; expected one of {expected}",
+                unknown=repr(unknown[0]),
+                expected=expected,
+            )
+        )
     money, tokens, steps = (value.get(key, "") for key in _BUDGET_KEYS)
     is_number = isinstance(steps, int) and not isinstance(steps, bool)
     if steps != "" and not (is_number and 0 < steps <= _MAX_STEPS):
-        raise ValueError(f"steps must be a number from 1 to {_MAX_STEPS}")
+        raise ValueError(
+            t.logged("steps must be a number from 1 to {most}", most=_MAX_STEPS)
+        )
     return AgentBudget(_money(money), _token_count(tokens), steps or 0)
 
 
@@ -213,7 +245,11 @@ def _money(value: object) -> str:
         return ""
     amount = value if isinstance(value, str) else f"${value}"
     if parse_amount(amount)[0] != "usd":
-        raise ValueError(f"{amount!r} is not an amount of money: write $0.50")
+        raise ValueError(
+            t.logged(
+                "{amount} is not an amount of money: write $0.50", amount=repr(amount)
+            )
+        )
     return amount
 
 
@@ -223,7 +259,11 @@ def _token_count(value: object) -> str:
         return ""
     amount = str(value) if "token" in str(value) else f"{value} tokens"
     if parse_amount(amount)[0] != "tokens":
-        raise ValueError(f"{amount!r} is not a number of tokens: write 200k")
+        raise ValueError(
+            t.logged(
+                "{amount} is not a number of tokens: write 200k", amount=repr(amount)
+            )
+        )
     return amount
 
 

@@ -32,7 +32,7 @@ from hermes.app.prompt_fields import (
 from hermes.errors import NotFound, Refused, SettingsError, UsageError
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.text.hidden_text import without_hidden
-from hermes.text.translation import translator
+from hermes.text.translation import to_translate, translator
 from hermes.tools.project_rules import read_small_file
 from hermes.tools.project_trust import is_trusted, trust
 
@@ -103,7 +103,7 @@ class PromptFile(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.path}:{self.lines[key]}" if key in self.lines else self.path
 
     def unknown_tools(self, names: Iterable[str]) -> tuple[str, ...]:
-        """What the file names as a tool, and is none of these."""
+        """The tools that the file names but that are not among these."""
         known = tuple(names)
         return tuple(
             entry
@@ -121,7 +121,7 @@ class PromptFile(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def expanded(self, arguments: str) -> str:
-        """The text of a command with what was typed behind it."""
+        """The text of a command with what was typed after it."""
         words = arguments.split()
         text = re.sub(
             r"\$(ARGUMENTS|[1-9])",
@@ -147,9 +147,9 @@ REVIEWER = PromptFile(
     path="",
     digest="",
     in_project=False,
-    description="looks for mistakes in changes, and changes nothing",
+    description=to_translate("looks for mistakes in changes, and changes nothing"),
     tools=("read_file", "list_files", "search_files", "terminal", "vision_analyze"),
-    body=(
+    body=(  # not translated
         "You review changes that somebody else made. You have not seen how they came about, and you trust no claim about "
         "them: read the code. You change nothing. Commands are for looking (git diff, git log, running tests)."
     ),
@@ -312,7 +312,9 @@ def _filled(file: PromptFile, facts: FrontMatter) -> PromptFile:
     if file.kind == "agent" and isinstance(facts.get("name"), str):
         name = facts.words("name").lower()
     if not _NAME.fullmatch(name):
-        why = f"{name!r} is not a valid name: use letters, digits, - and _"
+        why = t.logged(
+            "{name} is not a valid name: use letters, digits, - and _", name=repr(name)
+        )
         raise FieldError(why, facts.line("name"))
     tools, without = facts.tools()
     return msgspec.structs.replace(
@@ -360,13 +362,15 @@ def called_prompt(
     if not text.strip():
         raise UsageError(t.later("{path} has no text.", path=file.path))
     if file.tools is not None:
-        text += f"\n\n(Only these tools can be used now: {', '.join(file.tools) or 'none'}.)"
+        text += f"\n\n(Only these tools can be used now: {', '.join(file.tools) or 'none'}.)"  # not translated
     body = text.replace("</command", "<\\/command")
     return f'{line.rstrip()}\n\n<command name="{file.name}">\n{body}\n</command>'
 
 
 def aliased(line: str, aliases: Mapping[str, str]) -> str:
-    """The line that an alias of the settings stands for, with what was typed behind it; the same line if it is none."""
+    """The line that an alias of the settings stands for, with what was typed after it; the line itself if it is no
+    alias.
+    """
     name, _, rest = line.removeprefix("/").partition(" ")
     if not line.startswith("/") or name not in aliases:
         return line

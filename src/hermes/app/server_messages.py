@@ -13,6 +13,10 @@ from hermes.app.typed_part import typed_part
 from hermes.core.calls import readable
 from hermes.errors import ToolFailed
 from hermes.primitives.lazy_pattern import lazy_pattern
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 if TYPE_CHECKING:
     from hermes.mcp import McpServers
@@ -57,10 +61,16 @@ async def with_server_texts(
         try:
             result = await servers.resource(server, uri)
         except ToolFailed as error:
-            left.append(f"{uri} is not attached: {error.message}")
+            left.append(
+                t.logged(
+                    "{uri} is not attached: {message}", uri=uri, message=error.message
+                )
+            )
             continue
         if not result.ok:
-            left.append(f"{uri} is not attached: {result.text}")
+            left.append(
+                t.logged("{uri} is not attached: {text}", uri=uri, text=result.text)
+            )
             continue
         text = readable(result).replace("</attached", "<\\/attached")
         name = f"{server}:{uri}".replace('"', "")

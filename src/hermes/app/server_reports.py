@@ -13,6 +13,10 @@ from hermes.schema.mcp import (
     McpServerLogged,
     McpToolsSuspected,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.mcp")
 notices = logging.getLogger("hermes.waiting")
@@ -38,21 +42,23 @@ def server_reports(app: App) -> ServerReports:
         )
         if status.state == "failed" and status.name not in told:
             told.add(status.name)
-            notices.warning(
-                "The MCP server %s can't be used: %s. See: hermes mcp list",
-                status.name,
-                status.detail.rstrip("."),
+            text = t.logged(
+                "The MCP server {name} can't be used: {why}. See: hermes mcp list",
+                name=status.name,
+                why=status.detail.rstrip("."),
             )
+            notices.warning("%s", text)
 
     def login_ended(server: str, reason: str) -> None:
         command = login_command(server)
         publish(McpLoginEnded(server=server, reason=reason, command=command))
-        notices.warning(
-            "Your login at the MCP server %s has ended: %s. Sign in again: %s",
-            server,
-            reason,
-            command,
+        text = t.logged(
+            "Your login at the MCP server {name} has ended: {why}. Sign in again: {command}",
+            name=server,
+            why=reason,
+            command=command,
         )
+        notices.warning("%s", text)
 
     def logged(server: str, level: str, text: str) -> None:
         publish(McpServerLogged(server=server, level=level, text=text))
@@ -60,11 +66,12 @@ def server_reports(app: App) -> ServerReports:
 
     def suspected(server: str, findings: tuple[str, ...]) -> None:
         publish(McpToolsSuspected(server=server, findings=findings))
-        notices.warning(
-            "Tools of the MCP server %s are not offered: %s. See: hermes mcp list",
-            server,
-            "; ".join(findings[:3]),
+        text = t.logged(
+            "Tools of the MCP server {name} are not offered: {findings}. See: hermes mcp list",
+            name=server,
+            findings="; ".join(findings[:3]),
         )
+        notices.warning("%s", text)
 
     return ServerReports(
         on_change=changed,

@@ -28,7 +28,7 @@ t = translator(__name__)
 
 OUTCOME_UNKNOWN = (
     "Outcome unknown: Hermes stopped during this call. "
-    "It may or may not have taken effect; check before you continue."
+    "It may or may not have taken effect; check before you continue."  # not translated
 )
 
 _END_OF_REPLY = (AssistantMessage, ModelRetried, ReplyRejected, TurnEnded)
@@ -133,7 +133,7 @@ class SessionJournal:
         await self._writing.join()
 
     async def flush(self) -> None:
-        """As `settled`; raises the error of a write that nobody waited for."""
+        """Does the same as `all_written`, and raises the error of a write that nobody waited for."""
         await self.all_written()
         if failure := self._failure:
             self._failure = None
@@ -215,7 +215,7 @@ class SessionJournal:
         return others
 
     def _note_own(self, rows: tuple[Row, ...]) -> None:
-        """Notes which rows `foreign` must leave out. Rows right behind the last known one are not even read."""
+        """Notes which rows `foreign` must leave out. Rows right after the last known one are not even read."""
         for row in rows:
             if row.seq == self._read_up_to + 1:
                 self._read_up_to = row.seq

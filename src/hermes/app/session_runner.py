@@ -60,8 +60,8 @@ _LOG_POLL_INTERVAL_S = 0.15  # between reads of what other processes wrote
 _FOLLOW_INTERVAL_S = 0.5  # between looks at a session that another process runs
 LEAVE_S = 5.0
 """How long a session is left to workers before its own process looks whether one has taken it."""
-_SAVE_FILES = "saving the files of a turn for undo"
-_STOPPED = "Stopped while running; what it had done by then remains."
+_SAVE_FILES = "saving the files of a turn for undo"  # not translated
+_STOPPED = "Stopped while running; what it had done by then remains."  # not translated
 
 
 class TurnEngine(Protocol):
@@ -87,7 +87,7 @@ class TurnEngine(Protocol):
     def budget(self, session: str) -> TurnBudget: ...
 
     def written(self, row: Row) -> None:
-        """A row of a turn is on disk."""
+        """Notes that a row of a turn is on disk."""
 
     def title(self, session: str, history: ConversationHistory) -> None:
         """Looks for a better title in the background."""
@@ -99,11 +99,11 @@ one works on it; or it takes the session only if nobody has it, as a worker does
 
 
 async def _begin_nothing(session: str, texts: Sequence[str]) -> None:
-    """A turn that no command changes."""
+    """Does nothing: no command changes a turn."""
 
 
 async def _prepare_nothing(session: str, history: ConversationHistory) -> None:
-    """Where no session needs anything from the store."""
+    """Does nothing: no session needs anything from the store."""
 
 
 class RunnerDeps(msgspec.Struct, frozen=True):
@@ -259,7 +259,7 @@ class Runner:
             raise
 
     def _give_back_unused(self, taking: "Future[Lease]") -> None:
-        """The lease came after this runner was cancelled."""
+        """Gives back a lease that came after this runner was cancelled."""
         if not taking.cancelled() and taking.exception() is None:
             self._app.store.leases.give_back(taking.result())
 
@@ -336,7 +336,7 @@ class Runner:
 
             await self._attempt(
                 asyncio.to_thread(end_leftovers, self.session),
-                "ending the processes of a turn whose process is gone",
+                "ending the processes of a turn whose process is gone",  # not translated
             )
             await self._attempt(
                 self._deps.keep_files(history.open_turn, self._folder()), _SAVE_FILES
@@ -460,12 +460,12 @@ class Runner:
         if app.settings.sessions.write_json_snapshots:
             await self._attempt(
                 asyncio.to_thread(app.snapshot, self.session),
-                "writing the JSON snapshot of a session",
+                "writing the JSON snapshot of a session",  # not translated
             )
         self.ended = ended
 
     async def _attempt(self, work: Awaitable[object], what: str) -> None:
-        """Does what a turn can end without. An error is reported and counted."""
+        """Does work whose failure must not fail the turn. An error is reported and counted."""
         try:
             await work
         except StoreError:
@@ -499,7 +499,7 @@ class Runner:
     async def _renew(self, lease: Lease) -> None:
         """Renews the lease again and again."""
         errors = self._app.errors
-        what = f"renewing the lease of session {self.session}"
+        what = f"renewing the lease of session {self.session}"  # not translated
         while True:
             await asyncio.sleep(LEASE_TTL_S / 3)
             try:
@@ -531,7 +531,7 @@ class Runner:
 
     async def _read_others(self, journal: SessionJournal) -> bool:
         """Returns False if the log could not be read."""
-        what = f"reading what other processes write in session {self.session}"
+        what = f"reading what other processes write in session {self.session}"  # not translated
         try:
             rows = await journal.foreign()
         except StoreError as error:
@@ -555,7 +555,7 @@ class Runner:
 
 
 def _texts(history: ConversationHistory, carried: Sequence[ToolCall]) -> list[str]:
-    """What the user said that a turn is about: the messages that wait, or the last one before a crash."""
+    """The user's messages that a turn is about: those that wait, or the last one before a crash."""
     if not carried:
         return [message.text for message in history.waiting.values()]
     said = [one.text for one in history.messages if isinstance(one, UserMessage)]

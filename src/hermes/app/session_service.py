@@ -161,7 +161,7 @@ class SessionService:
         return await self._write_answer(session, answered)
 
     async def note_goal(self, session: str, *events: Event) -> None:
-        """Writes down what a person decided about a session's goal, and works on it."""
+        """Writes a person's decision about a session's goal, and acts on it."""
         await self._record(session, *events)
         self._start(session)
 
@@ -174,7 +174,7 @@ class SessionService:
             await asyncio.wait({rest})
 
     async def take_over_goal(self, session: str) -> None:
-        """Goes on with a goal that waits, and whose process is gone."""
+        """Continues a waiting goal whose process is gone."""
         if session not in self._tasks:
             self._waiting_goals.adopt(session)
             self._runners[session] = Runner(self._deps, session, "claim")
@@ -185,7 +185,7 @@ class SessionService:
         return self._waiting_goals.find(session) is not None
 
     def hand_over(self, sessions: Collection[str]) -> None:
-        """Another process goes on with these sessions: that they stop here is not told as their end."""
+        """Leaves these sessions to another process: their stop here is not reported as their end."""
         self._handed_over |= set(sessions)
 
     async def was_stopped(self, session: str) -> bool:

@@ -18,7 +18,7 @@ MAX_TITLE_CHARS = 60
 
 _INSTRUCTIONS = (
     "Give the conversation below a title of at most six words, in its own language. Answer with the title alone: "
-    "no quotes, no full stop."
+    "no quotes, no full stop."  # not translated
 )
 _MAX_TITLE_SOURCE_CHARS = 2_000
 _MAX_TITLE_TOKENS = 1_000  # including reasoning

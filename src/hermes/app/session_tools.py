@@ -163,7 +163,7 @@ class SessionTools:
     def _with_catalogue(
         self, tools: dict[str, Tool], choice: ToolChoice
     ) -> Mapping[str, Tool]:
-        """Adds the tools that find those of MCP servers. A prompt describes only the ones or the others."""
+        """Adds the tools that find those of MCP servers. A prompt describes either these or the servers' own tools."""
         from hermes.app.deferred_tools import ToolCatalogue, ToolIndexes
 
         if self._indexes is None:

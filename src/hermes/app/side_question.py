@@ -19,7 +19,7 @@ t = translator(__name__)
 
 _ASIDE = (
     "(A side question. Answer it briefly from what you know and from this conversation, without calling tools. The work "
-    "goes on afterwards as if it had not been asked.)\n\n"
+    "goes on afterwards as if it had not been asked.)\n\n"  # not translated
 )
 _MAX_OUTPUT_TOKENS = 4_000
 

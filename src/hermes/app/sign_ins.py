@@ -106,7 +106,7 @@ class SignIns:
         return self._added(_account_of(service, tokens, answer))
 
     async def begin(self, name: str, options: SignInOptions) -> PendingSignIn:
-        """Begins to sign in, and goes on beside the caller. Returns what to open, or how it ended. Raises HermesError."""
+        """Begins a sign-in that continues in the background. Returns what to open, or how it ended. Raises HermesError."""
         service = find_service(name, self._settings.sign_ins)
         running = self._flows.get(service.name)
         if running is not None and running.state == "waiting":
@@ -133,7 +133,7 @@ class SignIns:
         options: SignInOptions,
         show: Callable[[PendingSignIn], None],
     ) -> None:
-        """One sign-in beside the others. After something was shown, its end is kept for whoever looks."""
+        """Runs one sign-in in the background. Once it has shown something, its end is kept for whoever asks."""
         try:
             account = await self.add(service.name, options, show)
         except HermesError as error:

@@ -13,6 +13,10 @@ from hermes.media.speech_deps import SpeechDeps, configured
 from hermes.schema.events import SpokenReplies, SpokenRepliesSet
 from hermes.settings import Secrets
 from hermes.settings.load import environment, load_secrets
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.app")
 
@@ -25,8 +29,9 @@ VOICE_NOTE = "[voice note]"
 
 
 class SpeechQueue:
-    """Understands and speaks for one process, a few at a time: a recording takes minutes, and the threads that wait for
-    it are those that write messages to disk."""
+    """Transcribes and speaks for one process, a few at a time: a recording takes minutes, and the threads that wait for
+    it are those that write messages to disk.
+    """
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(MAX_SPEECH_AT_ONCE)
@@ -44,14 +49,14 @@ def speech_deps(app: App, secrets: Secrets | None = None) -> SpeechDeps:
 
 
 def can_listen(deps: SpeechDeps) -> bool:
-    """Whether recordings can be understood here."""
+    """Whether recordings can be transcribed here."""
     from hermes.media.speech_in import find_transcriber
 
     return _is_set_up(lambda: find_transcriber(deps))
 
 
 def sends_recordings(app: App) -> bool:
-    """Whether a recording would be understood by a service, not on this machine."""
+    """Whether a recording would be transcribed by a service, not on this machine."""
     from hermes.media.audio_services import OpenAITranscriber
     from hermes.media.speech_in import find_transcriber
 
@@ -106,7 +111,7 @@ def spoken_replies(app: App, session: str) -> SpokenReplies:
 
 
 def listener(app: App) -> Callable[[Path], str]:
-    """Understands the recordings that a message names with `@`. Raises MediaError for one that it can't."""
+    """Transcribes the recordings that a message names with `@`. Raises MediaError for one that it can't."""
 
     def listen(path: Path) -> str:
         from hermes.media.speech_in import transcribe
@@ -129,8 +134,17 @@ def transcribed_line(deps: SpeechDeps, path: Path, kind: str) -> tuple[str, str]
         reason = in_sentences(error)
         log.warning("a recording was not understood (%s): %s", path.name, reason)
         line = f"[{kind}: {path}] (not transcribed: {reason})"
-        what = "voice note" if kind == "voice" else "recording"
-        return line, f"I couldn't understand the {what}. {reason} The file is kept."
+        if kind == "voice":
+            told = t.logged(
+                "I couldn't understand the voice note. {reason} The file is kept.",
+                reason=reason,
+            )
+        else:
+            told = t.logged(
+                "I couldn't understand the recording. {reason} The file is kept.",
+                reason=reason,
+            )
+        return line, told
     if kind == "voice":
         return f"{VOICE_NOTE} {text}", ""
     return f"[{kind}: {path}] It says: {text}", ""

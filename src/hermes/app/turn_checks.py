@@ -211,7 +211,9 @@ class TurnChecks:
             await terminal.close()
         if not found:
             return ""
-        head = "Language servers report errors in the files you changed. Repair those that your changes caused."
+        head = (  # not translated
+            "Language servers report errors in the files you changed. Repair those that your changes caused."
+        )
         return "\n\n".join((head, *found))
 
     async def _changed(self, turn: Turn) -> tuple[Path, ...] | None:
@@ -292,14 +294,16 @@ def repair_text(found: TurnChecked) -> str:
     failed = [one for one in found.checks if one.outcome == "failed"]
     if not failed and not found.protected:
         return ""
-    parts = ["Hermes checked your changes by the project's rules."]
+    parts = ["Hermes checked your changes by the project's rules."]  # not translated
     for one in failed:
         parts.append(f"`{one.command}` failed ({one.detail}):")
         parts.append(fenced(one.output or "(no output)", one.command))
     if found.protected:
         names = ", ".join(found.protected[:_MAX_NAMED_FILES])
-        parts.append(f"These files are protected and must not change: {names}.")
-    parts.append(
+        parts.append(
+            f"These files are protected and must not change: {names}."
+        )  # not translated
+    parts.append(  # not translated
         "Repair this if your changes caused it. If they did not, or you can't, tell the user plainly what fails."
     )
     return "\n\n".join(parts)
@@ -311,7 +315,7 @@ def _question(turn: Turn, rules: ProjectRules) -> ApprovalRequested:
         call_id=f"check-{turn.id}",
         name="verify",
         arguments=msgspec.json.encode({"commands": rules.checks}).decode(),
-        summary=f"Run in the sandbox after each turn that changes files:\n{commands}",
+        summary=f"Run in the sandbox after each turn that changes files:\n{commands}",  # not translated
         reason=t.logged(
             "from the project's rules; you are asked again only if they change"
         ),

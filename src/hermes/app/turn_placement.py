@@ -63,7 +63,7 @@ class TurnPlacement:
         return not origin.place or origin.place in self._places
 
     def offered(self, session: str) -> None:
-        """A message of the session is in the queue: tells one worker."""
+        """Tells one worker that a message of the session is in the queue."""
         exporters = self._app.exporters
         if exporters is None or exporters.link is None:
             return

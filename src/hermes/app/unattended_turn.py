@@ -1,4 +1,4 @@
-"""Runs a message in a session that nobody sits in front of, for a limited time: jobs, cards and rows of a batch."""
+"""Answers a message in an unattended session, within a limited time: jobs, cards and rows of a batch."""
 
 import asyncio
 

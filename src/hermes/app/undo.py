@@ -22,7 +22,7 @@ from hermes.schema.messages import UserMessage
 from hermes.settings.load import environment
 from hermes.store.leases import Lease
 from hermes.store.log_row import Row
-from hermes.text.translation import translator
+from hermes.text.translation import Later, translator
 from hermes.tools.shadow import RestoreOutcome, ShadowFailed, Shadows
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class Rewind:
         shadow = self._shadow(session)
         if not wanted or shadow is None:
             return ""
-        with _explained("Nothing was changed."):
+        with _explained(t.later("Nothing was changed.")):
             return shadow.diff(wanted, helps=self._helps(session))
 
     def last_turn(self, session: str) -> str:
@@ -175,7 +175,7 @@ class Rewind:
         shadow = self._shadow(session)
         if turn not in turns or shadow is None:
             return ()
-        with _explained("Nothing was changed."):
+        with _explained(t.later("Nothing was changed.")):
             return shadow.changed(turn, helps=self._helps(session))
 
     def changed_files(self, session: str) -> list[FileHistory]:
@@ -186,7 +186,7 @@ class Rewind:
             return []
         helps = self._helps(session)
         found: dict[Path, list[RewindPoint]] = {}
-        with _explained("Nothing was changed."):
+        with _explained(t.later("Nothing was changed.")):
             saved = [one for one in self.points(session) if shadow.has(one.turn)]
             for point in saved[:MAX_LISTED_TURNS]:
                 for path in shadow.changed(point.turn, helps=helps):
@@ -202,7 +202,7 @@ class Rewind:
         if shadow is None:
             return ()
         names = _names(_last(read_history(self._app.store, session), turns))
-        with _explained("Nothing was changed."):
+        with _explained(t.later("Nothing was changed.")):
             return shadow.deletes(names, force=force, helps=self._helps(session))
 
     def branch(
@@ -263,7 +263,9 @@ class Rewind:
         if shadow is None:
             return RestoreOutcome()
         with _explained(
-            "The conversation was not changed. You can undo it without the files."
+            t.later(
+                "The conversation was not changed. You can undo it without the files."
+            )
         ):
             return shadow.undo(
                 turns,
@@ -294,7 +296,7 @@ class Rewind:
         return (
             ""
             if self._shadows.git
-            else "Files are not saved for undo, because git is not installed."
+            else t.logged("Files are not saved for undo, because git is not installed.")
         )
 
     @contextmanager
@@ -304,7 +306,9 @@ class Rewind:
         try:
             lease = self._app.store.leases.acquire(session)
         except SessionBusy as busy:
-            hint = "Nothing was changed. Wait for it or stop it, then try again."
+            hint = t.later(
+                "Nothing was changed. Wait for it or stop it, then try again."
+            )
             raise SessionBusy(
                 t.later("A turn of session {session} is running.", session=session),
                 hint=hint,
@@ -404,7 +408,7 @@ def _first_message(history: ConversationHistory, first: Beginning) -> str:
 
 
 @contextmanager
-def _explained(hint: str) -> Iterator[None]:
+def _explained(hint: Later) -> Iterator[None]:
     """Turns errors with files into messages for a person."""
     try:
         yield

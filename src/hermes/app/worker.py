@@ -34,8 +34,8 @@ log = logging.getLogger("hermes.worker")
 
 _SCAN_INTERVAL_S = 1.0
 _STREAM_HEAD_START_S = 2.0  # for which a new entry is left to the faster queue
-_SCANNING = "looking for sessions that wait"
-_RENEWING = "renewing the worker's entry"
+_SCANNING = "looking for sessions that wait"  # not translated
+_RENEWING = "renewing the worker's entry"  # not translated
 _UNATTENDED_PLATFORMS = frozenset(("webhook",))
 
 
@@ -178,7 +178,12 @@ class Worker:
                 self.done += 1
         except LeaseLost as lost:
             self._tell(
-                f"Another process took over session {session}. Nothing that this worker wrote after that counts. ({lost})"
+                t.logged(
+                    "Another process took over session {session}. Nothing that this worker wrote after that "
+                    "counts. ({lost})",
+                    session=session,
+                    lost=lost,
+                )
             )
         except HermesError as error:
             self._tell(f"Session {session} stopped: {error}")
@@ -202,7 +207,7 @@ class Worker:
         return False
 
     async def _scan(self) -> None:
-        """Looks into the table: at once where nothing faster tells, else for what was left over."""
+        """Looks for offered sessions in the table: those that nothing faster has announced, or that were left over."""
         errors = self._app.errors
         watch = self._app.store.watch(OFFERED)
         try:

@@ -22,8 +22,8 @@ from hermes.errors import HermesError, NotFound, Refused, UsageError
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import PRIVATE_FILE, make_private_folder, replace_file
 from hermes.settings.load import environment
-from hermes.text.plurals import count
-from hermes.text.translation import translator
+from hermes.text.formats import count
+from hermes.text.translation import JoinedWords, translator
 from hermes.tools.sandbox.git_settings import is_harmless
 
 t = translator(__name__)
@@ -71,7 +71,7 @@ class WorktreeState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing is lost without it."""
+        """Whether nothing would be lost if it were deleted."""
         return not (self.commits or self.uncommitted or self.problem)
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ class Worktrees:
         return Path(top)
 
     def all(self, source: Path | None = None) -> list[Worktree]:
-        """The worktrees of a checkout; without one, of all, oldest first."""
+        """The worktrees of a checkout, or of all checkouts, oldest first."""
         pattern = f"{_place(source)}/*.json" if source else "*/*.json"
         found = [_read(path) for path in sorted(self._root.glob(pattern))]
         return sorted((one for one in found if one), key=lambda one: one.created)
@@ -150,18 +150,15 @@ class Worktrees:
         source = Path(own.source) if own is not None else self.repository(folder)
         names = {one.name: one for one in self.all(source)}
         if name not in names:
-            known = f"There are: {', '.join(names)}. " if names else ""
+            make_one = t.later("Make one: hermes worktree new {name}", name=name)
+            known = t.later("There are: {names}.", names=", ".join(names))
             raise NotFound(
                 t.later(
                     "There is no worktree {name!r} of {source}.",
                     name=name,
                     source=source,
                 ),
-                hint=t.later(
-                    "{known}Make one: hermes worktree new {name}",
-                    known=known,
-                    name=name,
-                ),
+                hint=JoinedWords(known, make_one) if names else make_one,
             )
         return names[name]
 
@@ -214,7 +211,7 @@ class Worktrees:
     def merge(self, tree: Worktree) -> WorktreeMerge:
         """Commits what is uncommitted, and merges the worktree's branch into the checkout it was made from.
 
-        Raises Refused if that does not go without a person; then the checkout is as it was, and has the branch.
+        Raises Refused if that needs a person; then the checkout is as it was, and has the branch.
         """
         folder, source = self._checked(tree), Path(tree.source)
         with self._locked(folder.parent):
@@ -223,7 +220,7 @@ class Worktrees:
             refs = f"+HEAD:refs/heads/{tree.branch}"
             self._git(source, "fetch", "--no-tags", "-q", str(folder), refs)
             ahead = self._git(source, "rev-list", "--count", f"HEAD..{tree.branch}")
-            said = f"Merge worktree {tree.name}"
+            said = f"Merge worktree {tree.name}"  # not translated
             arguments = ("merge", "--no-edit", "-m", said, tree.branch)
             done = self._try(source, *self._identity(source), *arguments)
             if done.returncode:
@@ -309,7 +306,12 @@ class Worktrees:
         self._git_inside(folder, "add", "-A")
         if self._try(folder, "diff", "--cached", "--quiet", confined=True).returncode:
             self._git_inside(
-                folder, "commit", "-q", "--no-verify", "-m", f"Work in {tree.name}"
+                folder,
+                "commit",
+                "-q",
+                "--no-verify",
+                "-m",
+                f"Work in {tree.name}",  # not translated
             )
 
     def _is_merged(self, tree: Worktree, tip: str) -> bool:

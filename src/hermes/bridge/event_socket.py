@@ -34,6 +34,9 @@ _LAST_EVENTS_TIMEOUT_S = 1.0  # for readers to receive the last events
 _encode = msgspec.json.Encoder().encode
 
 
+_ACCEPTING = "accepting connections to the event socket"  # not translated
+
+
 class SocketRequest(msgspec.Struct, frozen=True):
     """A client's request: the events of a pattern, or the counters. `dashboard` means that a dashboard has started."""
 
@@ -97,13 +100,9 @@ class EventSocket:
             except OSError as error:
                 if self._is_closed:
                     return
-                time.sleep(
-                    self._errors.note(
-                        "accepting connections to the event socket", error
-                    )
-                )
+                time.sleep(self._errors.note(_ACCEPTING, error))
                 continue
-            self._errors.succeeded("accepting connections to the event socket")
+            self._errors.succeeded(_ACCEPTING)
             threading.Thread(
                 target=self._answer,
                 args=(peer,),
@@ -299,6 +298,6 @@ def read_line(peer: socket.socket) -> bytes:
     while not line.endswith(b"\n"):
         data = peer.recv(4096)
         if not data or len(line) > _MAX_REQUEST_BYTES:
-            raise ValueError("the line has no end")
+            raise ValueError("the line has no end")  # not translated
         line += data
     return line

@@ -12,8 +12,8 @@ from hermes.bridge import EventSource
 from hermes.bridge.event_thread import EventThread
 from hermes.bridge.traces import answers, keep_quiet, sent_headers
 from hermes.events.envelope import is_foreign
-from hermes.installation import install_hint
 from hermes.settings.sections import TraceSettings
+from hermes.text.install_words import install_hint
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Observation

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from hermes.errors import HermesError, words_of
+from hermes.errors import HermesError, words_of_connection
 from hermes.primitives.backoff import Backoff
 from hermes.primitives.threads import EventLoopThread
 from hermes.settings.sections import EventSettings
@@ -38,6 +38,7 @@ _MAX_QUEUED = 10_000  # messages queued for the connection
 _CLOSE_TIMEOUT_S = 2.0
 
 Handler = Callable[["Msg"], Awaitable[None]]
+NOT_ENCRYPTED = "it does not ask for encryption"
 
 
 class EventsAddressError(HermesError):
@@ -173,7 +174,7 @@ class NatsClient:
     def client(self) -> "Client":
         """The library's client, for use on the client's thread. Raises ConnectionError while there is none."""
         if self._client is None or not self._client.is_connected:
-            raise ConnectionError("NATS is not connected")
+            raise ConnectionError(t.logged("NATS is not connected"))
         return self._client
 
     def publish(self, subject: str, data: bytes) -> bool:
@@ -219,11 +220,9 @@ class NatsClient:
 
     async def _connect(self) -> None:
         """Connects for the first time; the library reconnects by itself."""
-        from nats.aio.client import Client
-
         pause = Backoff(_RECONNECT_INTERVAL_S, 2.0)
         while not self._is_closed:
-            client = Client()
+            client = new_client()
             try:
                 await client.connect(
                     error_cb=self._failed,
@@ -252,14 +251,14 @@ class NatsClient:
 
     async def _disconnected(self) -> None:
         if not self._is_closed:
-            await self._failed(ConnectionError("the connection was lost"))
+            await self._failed(ConnectionError(t.logged("the connection was lost")))
 
     async def _failed(self, error: Exception) -> None:
         if self._is_told or self._is_closed:
             log.debug("NATS: %s", error)
             return
         self._is_told = True
-        reason = words_of(error)
+        reason = words_of_connection(error)
         log.warning(
             "NATS can't be reached: %s (%s). Everything goes on without it, more slowly.",
             self._shown,
@@ -304,6 +303,28 @@ class NatsClient:
                 log.debug("a message was not sent: %s", error)
             if self._outgoing:
                 self._outgoing.popleft()
+
+
+def new_client() -> "Client":
+    """Returns the library's client, made to keep what `tls://` promises.
+
+    The library encrypts only if the server asks for it. A server that does not, or somebody in between, would get the
+    password as plain text.
+    """
+    from nats.aio.client import Client
+    from nats.errors import Error
+
+    class StrictClient(Client):
+        async def _process_info(
+            self, info: dict[str, Any], initial_connection: bool = False
+        ) -> None:
+            server = self._current_server
+            must_encrypt = server is not None and server.uri.scheme == "tls"
+            if initial_connection and must_encrypt and not info.get("tls_required"):
+                raise Error(NOT_ENCRYPTED)
+            await super()._process_info(info, initial_connection)
+
+    return StrictClient()
 
 
 async def end_client(client: "Client") -> None:

@@ -6,8 +6,12 @@ from typing import Any
 
 import msgspec
 
-from hermes.bridge.nats_client import NatsOptions, end_client
-from hermes.errors import words_of
+from hermes.bridge.nats_client import NOT_ENCRYPTED, NatsOptions, end_client, new_client
+from hermes.errors import words_of_connection
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _TIMEOUT_S = 5.0
 _MAX_GOOD_LATENCY_S = 0.020
@@ -40,16 +44,20 @@ def nats_health(options: NatsOptions) -> NatsHealth:
     try:
         return asyncio.run(_look(arguments))
     except ssl.SSLError as error:
-        to_do = "Check `events.tls_ca`, and that the host in `events.url` is the name in the server's certificate."
-        return NatsHealth(f"its certificate is not accepted: {error.reason}", to_do)
+        to_do = t.logged(
+            "Check `events.tls_ca`, and that the host in `events.url` is the name in the server's "
+            "certificate."
+        )
+        return NatsHealth(
+            t.logged("its certificate is not accepted: {reason}", reason=error.reason),
+            to_do,
+        )
     except Exception as error:  # noqa: BLE001 - the library raises many kinds
         return _fault(error)
 
 
 async def _look(arguments: dict[str, Any]) -> NatsHealth:
-    from nats.aio.client import Client
-
-    client = Client()
+    client = new_client()
     errors: list[Exception] = []
 
     async def note(error: Exception) -> None:
@@ -61,7 +69,7 @@ async def _look(arguments: dict[str, Any]) -> NatsHealth:
             await client.flush()
             latency_s = min([await client.rtt() for _ in range(3)])
             return NatsHealth(
-                version=str(client.connected_server_version),
+                version=_version(client),
                 is_encrypted=_is_encrypted(client),
                 has_work_queue=await _has_jetstream(client),
                 latency_s=latency_s,
@@ -70,6 +78,11 @@ async def _look(arguments: dict[str, Any]) -> NatsHealth:
         raise errors[0] if errors else error from None
     finally:
         await end_client(client)
+
+
+def _version(client: Any) -> str:
+    found = client.connected_server_version
+    return f"{found.major}.{found.minor}.{found.patch}"
 
 
 def _is_encrypted(client: Any) -> bool:
@@ -88,9 +101,22 @@ async def _has_jetstream(client: Any) -> bool:
 
 
 def _fault(error: Exception) -> NatsHealth:
-    reason = words_of(error)
+    reason = words_of_connection(error)
+    if NOT_ENCRYPTED in reason:
+        to_do = t.logged(
+            "Turn on TLS there. Only on a network you trust, use nats:// instead of tls:// in `events.url`."
+        )
+        return NatsHealth(t.logged("it does not encrypt connections"), to_do)
     if "authorization" in reason.lower():
-        to_do = "Check the user in `events.url`, and run: hermes config set EVENTS_PASSWORD (or EVENTS_TOKEN)"
-        return NatsHealth(f"it refused the connection: {reason}", to_do)
-    to_do = "Check that the server runs and that `events.url` is right. Until then everything goes on without it, more slowly."
-    return NatsHealth(f"it can't be reached: {reason}", to_do)
+        to_do = t.logged(
+            "Check the user in `events.url`, and run: hermes config set EVENTS_PASSWORD (or "
+            "EVENTS_TOKEN)"
+        )
+        return NatsHealth(
+            t.logged("it refused the connection: {reason}", reason=reason), to_do
+        )
+    to_do = t.logged(
+        "Check that the server runs and that `events.url` is right. Until then everything goes on "
+        "without it, more slowly."
+    )
+    return NatsHealth(t.logged("it can't be reached: {reason}", reason=reason), to_do)

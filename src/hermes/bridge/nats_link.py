@@ -31,7 +31,7 @@ def link_options(settings: EventSettings, secrets: Secrets) -> NatsOptions:
     try:
         import nats  # noqa: F401 - the thread imports what it needs
     except ImportError as error:
-        from hermes.installation import install_hint
+        from hermes.text.install_words import install_hint
 
         raise HermesError(
             t.later("NATS needs nats-py, which can't be loaded: {error}", error=error),

@@ -16,10 +16,14 @@ import msgspec
 from hermes.bridge import EventSource
 from hermes.bridge.event_thread import EventThread
 from hermes.events.envelope import is_foreign
-from hermes.installation import install_hint
 from hermes.primitives.recent import RecentDict
 from hermes.settings.redaction import mask
 from hermes.settings.sections import TraceSettings
+from hermes.text.install_words import install_hint
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -98,7 +102,7 @@ class TraceExport:
         try:
             provider = self._provider()
         except ImportError as error:
-            self._stats.problem = f"{error.name} is not installed"
+            self._stats.problem = t.logged("{name} is not installed", name=error.name)
             log.error("no traces: %s. %s", self._stats.problem, install_hint("otel"))  # noqa: TRY400
             return
         spans = _Spans(
@@ -132,7 +136,7 @@ class TraceExport:
         keep_quiet()
         headers, missing = sent_headers(self._settings.headers, self._secret)
         for name in missing:
-            self._stats.problem = f"{name} is not set"
+            self._stats.problem = t.logged("{name} is not set", name=name)
             log.error(
                 "spans are sent without %s: it is not set; store it with: hermes config set %s",
                 *(name,) * 2,

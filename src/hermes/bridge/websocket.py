@@ -16,6 +16,10 @@ import msgspec
 from hermes.errors import HermesError
 from hermes.settings import Home
 from hermes.settings.load import EventTarget
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _PATH = "/api/pub"  # of an address that names only the host
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -35,7 +39,7 @@ class WireRefused(WireClosed):
     """The dashboard rejected the connection."""
 
     def __init__(self, status: int, wait: float) -> None:
-        super().__init__(f"the dashboard refused with {status}")
+        super().__init__(t.logged("the dashboard refused with {status}", status=status))
         self.status = status
         self.wait = wait
 

@@ -38,13 +38,15 @@ class WorkStream:
         self._places = dict.fromkeys((token(place), token("")))
         self._free = free
         self._worker_loop = asyncio.get_running_loop()
+        self._subscribed: set[str] = set()
         self.redelivered = 0
         """How many messages were delivered again."""
 
     @property
     def is_live(self) -> bool:
-        """Whether new sessions arrive this way now."""
-        return self._link.client.is_connected
+        """Whether new sessions arrive this way now. A server without JetStream brings none."""
+        is_subscribed = len(self._subscribed) == len(self._places)
+        return is_subscribed and self._link.client.is_connected
 
     async def run(self, work: Work) -> None:
         """Processes sessions until it is cancelled. Called on the worker's event loop."""
@@ -63,11 +65,13 @@ class WorkStream:
             while True:
                 try:
                     subscription = await self._subscribe(place)
+                    self._subscribed.add(place)
                     while True:
                         await self._fetch(subscription, work, tasks)
                 except asyncio.CancelledError:
                     raise
                 except Exception as error:  # noqa: BLE001 - the library raises many kinds
+                    self._subscribed.discard(place)
                     log.debug("the work queue is not available: %s", error)
                     await asyncio.sleep(_RETRY_S)
         finally:

@@ -13,6 +13,10 @@ import msgspec
 from hermes.children.helper_programs import find_program
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import PRIVATE_FILE, make_private_folder, replace_file
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding\n"
 """Files are stored byte for byte, whatever a project's own attributes say."""
@@ -100,7 +104,9 @@ class GitRunner(msgspec.Struct, frozen=True):
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise TooSlow(f"git took longer than {self.slow:.0f} seconds") from error
+            raise TooSlow(
+                t.logged("git took longer than {slow:.0f} seconds", slow=self.slow)
+            ) from error
 
 
 def complaint(done: "subprocess.CompletedProcess[bytes]") -> str:

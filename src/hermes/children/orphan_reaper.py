@@ -27,7 +27,7 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   done
   [ -n "$found" ] || exit 0
 done
-"""
+"""  # not translated
 
 
 class OrphanReaper:

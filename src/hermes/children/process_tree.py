@@ -213,4 +213,6 @@ def kill_all(
 
 def describe_exit(code: int) -> str:
     """Describes a return code in words; a negative one is the signal that killed the program."""
-    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+    return (
+        f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+    )  # not translated

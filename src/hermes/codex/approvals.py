@@ -155,7 +155,7 @@ class CodexApprovals:
         if asked.kind != "command":
             arguments["kind"] = asked.kind
         summary = f"{_intention(asked.kind, command)}\nin {cwd}" + (
-            f"\nwith these permissions: {more}" if more else ""
+            f"\nwith these permissions: {more}" if more else ""  # not translated
         )
         request = request_for(
             _number(call, asked.item_id),
@@ -192,7 +192,7 @@ class CodexApprovals:
             _number(call, asked.item_id),
             "network_access",
             {"host": wanted.host, "protocol": wanted.protocol},
-            f"reach {where or 'a host that codex does not name'}{running}\nin {asked.cwd or self._cwd}",
+            f"reach {where or 'a host that codex does not name'}{running}\nin {asked.cwd or self._cwd}",  # not translated
             reason=asked.reason
             or t.logged("codex wants to reach it from inside its sandbox"),
             reach="network",
@@ -226,7 +226,7 @@ class CodexApprovals:
     ) -> ApprovalRequested:
         cwd = str(self._cwd)
         root = (
-            f"\nand from then on anywhere below {asked.grant_root}"
+            f"\nand from then on anywhere below {asked.grant_root}"  # not translated
             if asked.grant_root
             else ""
         )
@@ -234,7 +234,7 @@ class CodexApprovals:
             "codex wants to change files outside its sandbox"
         )
         if item is None:
-            what = f"a patch whose content codex did not announce\nin {cwd}{root}"
+            what = f"a patch whose content codex did not announce\nin {cwd}{root}"  # not translated
             blind = request_for(
                 _number(call, asked.item_id), "apply_patch", {}, what, reason=reason
             )
@@ -261,7 +261,7 @@ class CodexApprovals:
             _number(call, asked.item_id),
             "request_permissions",
             {"permissions": wanted},
-            f"give codex more permissions: {wanted or 'it does not say which'}\nin {asked.cwd or self._cwd}",
+            f"give codex more permissions: {wanted or 'it does not say which'}\nin {asked.cwd or self._cwd}",  # not translated
             reason=asked.reason
             or t.logged("codex wants to do more than its sandbox allows"),
         )
@@ -315,11 +315,11 @@ def _is_free(decision: PolicyDecision) -> bool:
 def _intention(kind: str, command: str) -> str:
     """Returns what codex wants to do, on the first line of a question."""
     if kind == "writeStdin":
-        return f"type into the running command {command}".rstrip()
+        return f"type into the running command {command}".rstrip()  # not translated
     return (
         command
         if command.strip()
-        else "an action that codex describes without a command"
+        else "an action that codex describes without a command"  # not translated
     )
 
 
@@ -379,7 +379,8 @@ def _cut(changes: Sequence[PatchedFile], cwd: str) -> str:
         if hidden
         else ""
     )
-    return f"{diff[:_MAX_QUESTION_DIFF_CHARACTERS]}\n[... {left:,} more characters of the patch not shown here{files} ...]"
+    note = f"[... {left:,} more characters of the patch not shown here{files} ...]"  # not translated
+    return f"{diff[:_MAX_QUESTION_DIFF_CHARACTERS]}\n{note}"
 
 
 def _decoded(raw: msgspec.Raw, kind: type[Any]) -> Any:

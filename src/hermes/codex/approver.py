@@ -141,7 +141,9 @@ class CodexApprover:
     async def _forbid(
         self, request: ApprovalRequested, decision: PolicyDecision
     ) -> Verdict:
-        self._refusals[request.call_id] = f"forbidden by policy: {decision.reason}"
+        self._refusals[request.call_id] = (
+            f"forbidden by policy: {decision.reason}"  # not translated
+        )
         refused = ApprovalAnswered(call_id=request.call_id, answer="deny", by="policy")
         await self._record(
             (msgspec.structs.replace(request, reason=decision.reason), refused)
@@ -196,7 +198,9 @@ def _judged(judge: Callable[[], PolicyDecision]) -> PolicyDecision:
         return judge()
     except Exception:
         log.exception("the policy failed to judge a request from codex")
-        return PolicyDecision("forbid", reason="the policy failed while judging it")
+        return PolicyDecision(
+            "forbid", reason="the policy failed while judging it"
+        )  # not translated
 
 
 def _both(wish: str, concern: str) -> str:

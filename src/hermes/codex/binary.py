@@ -12,7 +12,7 @@ import msgspec
 from hermes.children.helper_programs import find_program, skipped_program
 from hermes.codex.failures import INSTALL, CodexGone
 from hermes.errors import os_reason
-from hermes.text.translation import translator
+from hermes.text.translation import LoggedWords, translator
 
 t = translator(__name__)
 
@@ -63,12 +63,10 @@ def require_codex(environ: Mapping[str, str], configured: str = "") -> Path:
     """Returns the program. Raises CodexGone, which says how to install it."""
     found = find_codex(environ, configured)
     if found is None:
-        what = (
-            f"There is no codex program at {configured}."
-            if configured
-            else "The codex program was not found."
-        )
-        raise CodexGone(what, hint=how_to_get_codex(environ, configured))
+        what = t.later("The codex program was not found.")
+        if configured:
+            what = t.later("There is no codex program at {path}.", path=configured)
+        raise CodexGone(what, hint=LoggedWords(how_to_get_codex(environ, configured)))
     return found
 
 
@@ -77,9 +75,11 @@ def how_to_get_codex(environ: Mapping[str, str], configured: str = "") -> str:
     found = "" if configured else skipped_program("codex", environ)
     if not found:
         return str(INSTALL)
-    return (
-        f"Hermes does not use the one at {found}: it is in a folder that a model's commands can write to."
-        f" If you trust it: hermes config set codex.binary {shlex.quote(found)}"
+    return t.logged(
+        "Hermes does not use the one at {found}: it is in a folder that a model's commands can write to. "
+        "If you trust it: hermes config set codex.binary {quoted}",
+        found=found,
+        quoted=shlex.quote(found),
     )
 
 
@@ -116,17 +116,25 @@ def version_warning(version: tuple[int, ...]) -> str:
     """Returns a warning for a version that Hermes is not tested with; empty for the others."""
     oldest, newest = (".".join(map(str, one)) for one in (OLDEST, NEWEST))
     if not version:
-        return f"This codex does not report its version; Hermes is tested with {oldest} to {newest}. Continuing."
+        return t.logged(
+            "This codex does not report its version; Hermes is tested with {oldest} to {newest}. Continuing.",
+            oldest=oldest,
+            newest=newest,
+        )
     said = ".".join(map(str, version))
     if version[:2] < OLDEST:
-        return (
-            f"Codex {said} is older than {oldest}, the oldest that Hermes is tested with. Continuing; update codex if"
-            " it misbehaves."
+        return t.logged(
+            "Codex {version} is older than {oldest}, the oldest that Hermes is tested with. Continuing; "
+            "update codex if it misbehaves.",
+            version=said,
+            oldest=oldest,
         )
     if version[:2] > NEWEST:
-        return (
-            f"Codex {said} is newer than {newest}, the newest that Hermes is tested with. Continuing; update Hermes if"
-            " it misbehaves."
+        return t.logged(
+            "Codex {version} is newer than {newest}, the newest that Hermes is tested with. Continuing; "
+            "update Hermes if it misbehaves.",
+            version=said,
+            newest=newest,
         )
     return ""
 
@@ -201,7 +209,9 @@ def _failure_text(ran: ProgramRun) -> str:
         return msgspec.json.decode(ran.out, type=_Complaint).error.message
     except msgspec.DecodeError:
         lines = plain(ran.err or ran.out).strip().splitlines()
-        return lines[0] if lines else f"it ended with code {ran.code}"
+        return (
+            lines[0] if lines else t.logged("it ended with code {code}", code=ran.code)
+        )
 
 
 def plain(text: str) -> str:

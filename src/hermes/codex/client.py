@@ -254,7 +254,7 @@ class Client:
             waiting = self._waiting.pop(message.id, None)
         if waiting is None or waiting.done():
             self._ignore(
-                f"an answer to a request that nobody waits for ({message.id!r})"
+                f"an answer to a request that nobody waits for ({message.id!r})"  # not translated
             )
         else:
             waiting.set_result(message)

@@ -24,6 +24,10 @@ from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import read_text
 from hermes.settings.mcp import McpServerSettings
 from hermes.settings.redaction import has_credentials
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 PERMISSIONS = ":workspace"
 _GROUP_AND_OTHERS_MODE = 0o077  # permissions of anybody but the owner
@@ -147,7 +151,9 @@ class _Writer:
             "",
         )
         if kept:
-            self.unmapped.append(f"{kept} in your config.toml was not changed.")
+            self.unmapped.append(
+                t.logged("{kept} in your config.toml was not changed.", kept=kept)
+            )
         else:
             yield f"default_permissions = {_value(PERMISSIONS)}"
 
@@ -156,8 +162,12 @@ class _Writer:
         if key not in self._closed or not names:
             return names
         self.unmapped.append(
-            f"{key} is written in one line in your config.toml, to which nothing can be added. "
-            f"Not added: {', '.join(names)}. Write it as [{key}], and run `hermes codex on` again."
+            t.logged(
+                "{key} is written in one line in your config.toml, to which nothing can be added. Not "
+                "added: {names}. Write it as [{key}], and run `hermes codex on` again.",
+                key=key,
+                names=", ".join(names),
+            )
         )
         return []
 
@@ -166,12 +176,7 @@ class _Writer:
         new: list[str] = []
         for name in wanted.servers:
             if name in known or name == OWN_SERVER:
-                why = (
-                    "is already in your config.toml and was not changed"
-                    if name in known
-                    else "is Hermes' own name"
-                )
-                self.unmapped.append(f"mcp_servers.{name} {why}.")
+                self.unmapped.append(_taken(name, is_known=name in known))
             else:
                 new.append(name)
         own_too = [OWN_SERVER] if wanted.tool_server and OWN_SERVER not in known else []
@@ -261,7 +266,11 @@ class _Writer:
         for ours, theirs, names in chosen:
             if any(set("*?[") & set(pattern) for pattern in names):
                 self.unmapped.append(
-                    f"mcp_servers.{name}.tools.{ours} has patterns, which codex does not support."
+                    t.logged(
+                        "mcp_servers.{name}.tools.{ours} has patterns, which codex does not support.",
+                        name=name,
+                        ours=ours,
+                    )
                 )
             elif names:
                 keys[theirs] = list(names)
@@ -272,19 +281,39 @@ class _Writer:
         for key in ("idle_timeout", "trusted"):
             if getattr(server, key) != getattr(default, key):
                 self.unmapped.append(
-                    f"mcp_servers.{name}.{key} has no equivalent in codex."
+                    t.logged(
+                        "mcp_servers.{name}.{key} has no equivalent in codex.",
+                        name=name,
+                        key=key,
+                    )
                 )
 
     def _literal(self, where: str) -> None:
         self.private = True
         self.unmapped.append(
-            f"{where} is written as it is, into a file that only you can read."
+            t.logged(
+                "{where} is written as it is, into a file that only you can read.",
+                where=where,
+            )
         )
 
     def _secret(self, where: str) -> None:
         self.unmapped.append(
-            f"{where} uses a secret in a way that codex has no setting for; its server may not work there."
+            t.logged(
+                "{where} uses a secret in a way that codex has no setting for; its server may not work "
+                "there.",
+                where=where,
+            )
         )
+
+
+def _taken(name: str, *, is_known: bool) -> str:
+    if is_known:
+        return t.logged(
+            "mcp_servers.{name} is already in your config.toml and was not changed.",
+            name=name,
+        )
+    return t.logged("mcp_servers.{name} is Hermes' own name.", name=name)
 
 
 def _table(path: Iterable[str], keys: Mapping[str, Any]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from hermes.text.translation import translator
 
 t = translator(__name__)
 
-BEGIN = "# >>> hermes: written by Hermes, changes in here are overwritten >>>"
+BEGIN = "# >>> hermes: written by Hermes, changes in here are overwritten >>>"  # not translated
 END = "# <<< hermes <<<"
 _LINE = r"(?:^|(?<=\A\ufeff))"  # a line's start, even after a byte order mark
 _PROBE = "hermes-asks-whether-this-is-free"

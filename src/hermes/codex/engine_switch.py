@@ -26,12 +26,12 @@ from hermes.errors import SettingsError
 from hermes.settings import Home, Settings
 from hermes.settings.edit import set_value, unset_value
 from hermes.settings.load import read_text
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
 KEY = "model.openai_runtime"
-_NEXT = "It takes effect with the next session."
+_NEXT = to_translate("It takes effect with the next session.")
 WORDS: Mapping[str, str] = {
     "on": "on", "codex_app_server": "on", "codex": "on",
     "off": "off", "auto": "off", "native": "off",
@@ -91,22 +91,22 @@ class CodexStatus(msgspec.Struct, frozen=True):
     def lines(self) -> tuple[str, ...]:
         """Returns the status as lines for a person."""
         engine = "codex" if self.on else "Hermes"
-        found = (
-            f"{self.program} ({self.version or 'version unknown'})"
-            if self.program
-            else f"not found. {self.hint}"
+        version = self.version or t("version unknown")
+        found = f"{self.program} ({version})"
+        if not self.program:
+            found = t("not found. {hint}", hint=shown_reason(self.hint))
+        logins = {None: t("unknown"), True: t("yes"), False: t("no. Run: codex login")}
+        config = t("Codex settings: {path}, without Hermes' block", path=self.config)
+        if self.migrated:
+            config = t("Codex settings: {path}, with Hermes' block", path=self.config)
+        extra = (shown_reason(text) for text in (self.warning, self.complaint) if text)
+        return (
+            t("Engine of new sessions: {engine}", engine=engine),
+            t("Codex program: {found}", found=found),
+            t("Signed in: {login}", login=logins[self.signed_in]),
+            config,
+            *extra,
         )
-        login = {None: "unknown", True: "yes", False: "no. Run: codex login"}[
-            self.signed_in
-        ]
-        said = (
-            f"Engine of new sessions: {engine}",
-            f"Codex program: {found}",
-            f"Signed in: {login}",
-        )
-        config = f"Codex settings: {self.config}, {'with' if self.migrated else 'without'} Hermes' block"
-        extra = tuple(text for text in (self.warning, self.complaint) if text)
-        return (*said, config, *extra)
 
 
 async def enable(place: SwitchContext, *, dry_run: bool = False) -> SwitchOutcome:
@@ -122,10 +122,14 @@ async def enable(place: SwitchContext, *, dry_run: bool = False) -> SwitchOutcom
     )
     planned = codex_config.plan(place.config, wanted)
     complaint = await _objection(place, program, planned)
-    notes = [note for note in (warning, missed, complaint, *planned.unmapped) if note]
+    notes = [
+        shown_reason(note)
+        for note in (warning, missed, complaint, *planned.unmapped)
+        if note
+    ]
     if dry_run:
         return SwitchOutcome(
-            ("Nothing was changed. This would be written:", *notes), planned.diff
+            (t("Nothing was changed. This would be written:"), *notes), planned.diff
         )
     set_value(place.home.ensure().config, KEY, ON)
     try:
@@ -133,9 +137,11 @@ async def enable(place: SwitchContext, *, dry_run: bool = False) -> SwitchOutcom
     except SettingsError:
         unset_value(place.home.config, KEY)
         raise
-    done = f"Codex now runs your turns ({program}). {_NEXT}"
-    told = f"{place.config} has Hermes' block{'' if written else ' already'}."
-    return SwitchOutcome((done, told, *notes), planned.diff)
+    done = t("Codex now runs your turns ({program}).", program=program)
+    told = t("{path} has Hermes' block already.", path=place.config)
+    if written:
+        told = t("{path} has Hermes' block.", path=place.config)
+    return SwitchOutcome((f"{done} {t.marked(_NEXT)}", told, *notes), planned.diff)
 
 
 def disable(place: SwitchContext) -> SwitchOutcome:
@@ -144,16 +150,16 @@ def disable(place: SwitchContext) -> SwitchOutcome:
         unset_value(place.home.config, KEY)
     planned = codex_config.plan_removal(place.config)
     removed = codex_config.write(planned)
-    told = (
-        (
-            f"Removed Hermes' block from {place.config}; the rest of the file is unchanged.",
+    done = t("Hermes now runs your turns itself.")
+    lines = [f"{done} {t.marked(_NEXT)}"]
+    if removed:
+        lines.append(
+            t(
+                "Removed Hermes' block from {path}; the rest of the file is unchanged.",
+                path=place.config,
+            )
         )
-        if removed
-        else ()
-    )
-    return SwitchOutcome(
-        (f"Hermes now runs your turns itself. {_NEXT}", *told), planned.diff
-    )
+    return SwitchOutcome(tuple(lines), planned.diff)
 
 
 async def status(place: SwitchContext) -> CodexStatus:
@@ -219,7 +225,7 @@ async def _objection(
         before = await preflight(program, environment)
     shown = after.replace(folder, str(place.codex_home))
     if before:
-        return f"Codex rejects your config.toml: {shown}"
+        return t.logged("Codex rejects your config.toml: {shown}", shown=shown)
     raise SettingsError(
         t.later("Codex would reject the new config.toml: {shown}", shown=shown),
         hint=t.later("Nothing was changed."),
@@ -242,11 +248,15 @@ async def _plugins(place: SwitchContext, program: Path) -> tuple[tuple[str, ...]
     try:
         client = await Client.start(launch, CodexListener(nothing, nothing))
     except CodexFailed as error:
-        return (), f"Its plugins could not be listed: {error.message}"
+        return (), t.logged(
+            "Its plugins could not be listed: {error}", error=error.message
+        )
     try:
         listed = await _listed(client)
     except CodexFailed as error:
-        return (), f"Its plugins could not be listed: {error.message}"
+        return (), t.logged(
+            "Its plugins could not be listed: {error}", error=error.message
+        )
     finally:
         await client.close()
     return tuple(

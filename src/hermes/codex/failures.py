@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from hermes.errors import HermesError, Words
-from hermes.text.translation import translator
+from hermes.text.translation import JoinedWords, translator
 
 t = translator(__name__)
 
@@ -25,7 +25,7 @@ _LOGIN_LOST = (
     r"not (?:logged|signed) in|(?:log|sign) ?in again|invalid_grant|refresh[_ ]token|token[_ ]refresh"
     r"|token (?:has |was |is )?(?:expired|revoked)|refresh(?:ing)? (?:the )?token"
     r"|re-?authenticat|authentication required"
-)
+)  # not translated
 _LOST = re.compile(_LOGIN_LOST, re.IGNORECASE)
 _SIGNED_OUT = re.compile(rf"\b401\b|unauthori[sz]ed|{_LOGIN_LOST}", re.IGNORECASE)
 
@@ -56,19 +56,24 @@ class SignedOut(CodexFailed):
     """Codex has no login, or the login is no longer accepted."""
 
     def __init__(self) -> None:
-        super().__init__(_NO_LOGIN, hint=f"{LOGIN} {BACK}")
+        super().__init__(_NO_LOGIN, hint=JoinedWords(LOGIN, BACK))
 
 
 def ended_error(how: str, complaints: str, last: str) -> CodexGone:
     """Returns the error for a process that ended: `how`, its error output, and its last line."""
     if _LOST.search(complaints):
-        return CodexGone(_NO_LOGIN, hint=f"{LOGIN} {BACK}")
-    said = f" It said: {last}" if last else ""
-    hint = (
-        f"Everything up to then was saved. Send your message again to continue. {BACK}"
+        return CodexGone(_NO_LOGIN, hint=JoinedWords(LOGIN, BACK))
+    hint = JoinedWords(
+        t.later(
+            "Everything up to then was saved. Send your message again to continue."
+        ),
+        BACK,
     )
+    if not last:
+        return CodexGone(t.later("The codex process ended{how}.", how=how), hint=hint)
     return CodexGone(
-        t.later("The codex process ended{how}.{said}", how=how, said=said), hint=hint
+        t.later("The codex process ended{how}. It said: {last}", how=how, last=last),
+        hint=hint,
     )
 
 
@@ -91,14 +96,20 @@ def explain(message: str, info: object = None) -> str:
     """Returns the error that ended a turn, with a hint if there is one."""
     if is_signed_out(message, info):
         return f"{_NO_LOGIN} {LOGIN} {BACK}"
+    wait = t.logged("Wait a moment, then send your message again.")
     hints = {
-        "usageLimitExceeded": f"Wait until the limit is reset. {BACK}",
-        "rateLimitExceeded": "Wait a moment, then send your message again.",
-        "contextWindowExceeded": "Shorten the conversation with /compress, or start a new session.",
-        "modelNotFound": "Choose another model: hermes config set model.default NAME",
-        "serverOverloaded": "Wait a moment, then send your message again.",
-        "internalServerError": "Wait a moment, then send your message again.",
+        "usageLimitExceeded": f"{t.logged('Wait until the limit is reset.')} {BACK}",
+        "rateLimitExceeded": wait,
+        "contextWindowExceeded": t.logged(
+            "Shorten the conversation with /compress, or start a new session."
+        ),
+        "modelNotFound": t.logged(
+            "Choose another model: hermes config set model.default NAME"
+        ),
+        "serverOverloaded": wait,
+        "internalServerError": wait,
     }
     hint = hints.get(info) if isinstance(info, str) else None
-    said = message.strip() or "it did not say why"
-    return f"Codex could not finish: {said}" + (f" {hint}" if hint else f" {BACK}")
+    said = message.strip() or t.logged("it did not say why")
+    text = t.logged("Codex could not finish: {said}", said=said)
+    return f"{text} {hint or BACK}"

@@ -14,7 +14,7 @@ import msgspec
 
 from hermes.primitives.untyped import text_in
 from hermes.schema.messages import ToolCall, ToolFinished
-from hermes.text.plurals import count
+from hermes.text.formats import count
 
 _MAX_PATCH_NAMES = 3  # files that the summary of a patch names
 _MAX_ITEM_RESULT_CHARACTERS = (

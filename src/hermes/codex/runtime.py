@@ -413,7 +413,7 @@ def _turn_inputs(turn: Turn) -> tuple[list[UserMessage], tuple[Message, ...]]:
 async def _settle_carried(turn: Turn) -> None:
     """Closes calls that were waiting for a person when Hermes ended. Their codex process is gone, so they can't run."""
     if turn.carried:
-        why = "Not run: codex ended before it was answered."
+        why = "Not run: codex ended before it was answered."  # not translated
         await turn.journal.record(
             *(
                 ToolFinished(call_id=call.id, name=call.name, text=why, ok=False)

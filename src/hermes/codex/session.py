@@ -181,7 +181,9 @@ class CodexSession:
             await self.retire()
             if is_signed_out(refused.message):
                 raise SignedOut from refused
-            said = f"Codex refused to start the turn: {refused.message}"
+            said = t.logged(
+                "Codex refused to start the turn: {message}", message=refused.message
+            )
             raise CodexRefused(
                 said,
                 code=refused.code,

@@ -24,9 +24,9 @@ from hermes.codex.tool_lending import (
 from hermes.core.calls import check_arguments, readable
 from hermes.core.ports import Policy, Tool, ToolContext
 from hermes.errors import HermesError, ToolFailed
-from hermes.installation import install_hint
 from hermes.schema.messages import Image
 from hermes.schema.tool_spec import ToolResult
+from hermes.text.install_words import install_hint
 from hermes.text.translation import translator
 
 t = translator(__name__)

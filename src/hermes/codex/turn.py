@@ -49,8 +49,8 @@ _PROGRESS_METHODS = (
 )  # codex's attempts to reconnect don't count as progress
 _OUTPUT_TIMEOUT_S = 0.5  # for codex to write a command's unreported output to its file
 _OUTPUT_POLL_S = 0.02
-_SEND_AGAIN = "Send your message again to continue."
-_BACKGROUND = "Still running when the turn ended."
+_SEND_AGAIN = t.logged("Send your message again to continue.")
+_BACKGROUND = "Still running when the turn ended."  # not translated: a model reads it
 
 
 class CodexTimeouts(msgspec.Struct, frozen=True):
@@ -187,7 +187,7 @@ class CodexTurn:
         projector = self._projector
         ending = projector.ending or Ending("interrupted")
         if not error and ending.status == "failed":
-            error = ending.message or "it did not say why"
+            error = ending.message or t.logged("it did not say why")
         return TurnResult(
             final_text=projector.final_text,
             projected_messages=tuple(self._written),
@@ -275,7 +275,10 @@ class CodexTurn:
                 return late
             if now - max(self._moved, self._reacted) > self._limits.sign_of_life:
                 if not await self._reacts():
-                    return f"Codex stopped responding, so its process was ended. {_SEND_AGAIN} {BACK}"
+                    ended = t.logged(
+                        "Codex stopped responding, so its process was ended."
+                    )
+                    return f"{ended} {_SEND_AGAIN} {BACK}"
                 self._reacted = loop.time()
             await self._pass_on()
 
@@ -287,9 +290,14 @@ class CodexTurn:
     def _late(self, now: float) -> str:
         limits = self._limits
         silent = now - self._moved
-        end = f"Everything up to then was saved. {_SEND_AGAIN}"
+        saved = t.logged("Everything up to then was saved.")
+        end = f"{saved} {_SEND_AGAIN}"
         if limits.turn and now - self._began - self._asked > limits.turn:
-            return f"The turn took longer than {limits.turn:g} seconds (codex.turn_timeout) and was stopped. {end}"
+            late = t.logged(
+                "The turn took longer than {seconds:g} seconds (codex.turn_timeout) and was stopped.",
+                seconds=limits.turn,
+            )
+            return f"{late} {end}"
         if self._projector.working:
             return ""
         if (
@@ -297,9 +305,17 @@ class CodexTurn:
             and limits.tool_silence
             and silent > limits.tool_silence
         ):
-            return f"Codex was silent for {silent:.0f} seconds after a tool (codex.tool_silence_timeout). {end}"
+            late = t.logged(
+                "Codex was silent for {seconds:.0f} seconds after a tool (codex.tool_silence_timeout).",
+                seconds=silent,
+            )
+            return f"{late} {end}"
         if limits.progress and silent > limits.progress:
-            return f"Codex made no progress for {silent:.0f} seconds (codex.progress_timeout). {end}"
+            late = t.logged(
+                "Codex made no progress for {seconds:.0f} seconds (codex.progress_timeout).",
+                seconds=silent,
+            )
+            return f"{late} {end}"
         return ""
 
     async def _reacts(self) -> bool:

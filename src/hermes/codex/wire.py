@@ -115,7 +115,7 @@ def classify(line: bytes) -> Incoming:
     if not isinstance(envelope.method, UnsetType):
         return _with_method(envelope.method, envelope)
     if isinstance(envelope.id, UnsetType):
-        return MalformedLine("neither a method nor an id")
+        return MalformedLine("neither a method nor an id")  # not translated
     if isinstance(envelope.error, CodexErrorResponse):
         return CodexResponse(envelope.id, Raw(b"null"), envelope.error)
     return CodexResponse(
@@ -129,7 +129,7 @@ def _with_method(method: str, envelope: _Envelope) -> Incoming:
     if isinstance(envelope.id, UnsetType):
         return CodexNotification(method, envelope.params)
     return (
-        MalformedLine("a request whose id is null")
+        MalformedLine("a request whose id is null")  # not translated
         if envelope.id is None
         else CodexRequest(envelope.id, method, envelope.params)
     )

@@ -15,7 +15,7 @@ from hermes.commands.tools import tools_of
 from hermes.commands.views import Block, Record, TextResult, line, message, table
 from hermes.errors import HermesError, NotFound, UsageError, in_sentences, os_reason
 from hermes.primitives.files import create_private
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_problem, to_translate, translator
 from hermes.tools.escapes import shown
 
 t = translator(__name__)
@@ -58,7 +58,11 @@ class AgentList(msgspec.Struct, frozen=True, kw_only=True):
         )
         for one in self.agents:
             if one.problem:
-                yield line(f"{one.name}: {shown(one.problem)}", "warn", fit="wrap")
+                yield line(
+                    f"{one.name}: {shown(shown_problem(one.problem))}",
+                    "warn",
+                    fit="wrap",
+                )
         if any(not one.usable and not one.problem for one in self.agents):
             hint = t(
                 "Agents of the project wait for you. Read one, then: hermes project trust NAME"
@@ -70,7 +74,7 @@ class AgentList(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShownAgent(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an agent's file says, and what of it does not hold here."""
+    """Everything in an agent's file, and which parts of it don't apply here."""
 
     name: str
     description: str
@@ -213,12 +217,14 @@ def agent_to_edit(context: CommandContext, name: str) -> PromptFile:
 
 
 def after_edit(context: CommandContext, before: PromptFile) -> TextResult:
-    """What an edit made of an agent. The user agrees to their own edit of a file that they had agreed to."""
+    """Describes an agent after an edit. A file that the user had agreed to stays agreed to, because the edit is their
+    own.
+    """
     folder, files = folder_of(context), prompt_files(context)
     if before.in_project and before.is_trusted:
         _agree(files, folder, Path(before.path))
     found = [one for one in files.all(folder, "agent") if one.path == before.path]
-    problems = [one.problem for one in found if one.problem]
+    problems = [shown_problem(one.problem) for one in found if one.problem]
     if not found:
         problems = [t("{path} is no longer an agent", path=before.path)]
     return message(
@@ -227,7 +233,7 @@ def after_edit(context: CommandContext, before: PromptFile) -> TextResult:
 
 
 def _found(context: CommandContext, name: str) -> PromptFile:
-    """The agent of that name, also one that can't be used."""
+    """The agent of that name, even if it can't be used."""
     known = prompt_files(context).all(folder_of(context), "agent")
     found = next((one for one in known if one.name == name.lower()), None)
     if found is None:
@@ -241,7 +247,7 @@ def _found(context: CommandContext, name: str) -> PromptFile:
 
 def _problems(context: CommandContext, file: PromptFile) -> Iterable[str]:
     if file.problem:
-        yield file.problem
+        yield shown_problem(file.problem)
         return
     unknown = file.unknown_tools(tools_of(context, "cli")[0])
     if unknown:

@@ -105,7 +105,7 @@ class AccountListing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignInResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a sign-in stands: it is done, or it waits for the person."""
+    """The state of a sign-in: finished, or waiting for the person."""
 
     sentence: str
     pending: PendingSignIn | None = None
@@ -287,7 +287,7 @@ def _listing(sign_ins: "SignIns", accounts: tuple[AccountState, ...]) -> Account
 async def _begin(
     context: CommandContext, service: str, options: SignInOptions
 ) -> SignInResult:
-    """Begins to sign in where nobody can wait for it."""
+    """Starts a sign-in on a surface where nobody can wait for its end."""
     pending = await context.app.sign_ins.begin(service, options)
     if pending.state != "waiting":
         return _done(pending.service, pending.sentence)
@@ -309,7 +309,7 @@ async def _begin(
 async def _sign_in(
     context: CommandContext, service: str, options: SignInOptions
 ) -> SignInResult:
-    """Signs in while the person waits, and may paste the address that the browser was sent to."""
+    """Signs in while the person waits. They may paste the address that their browser was sent to."""
     sign_ins = _sign_ins(context)
 
     def show(pending: PendingSignIn) -> None:

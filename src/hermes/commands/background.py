@@ -14,13 +14,13 @@ from hermes.app.child_sessions import (
     running_children,
 )
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import money
 from hermes.commands.views import Block, Column, TextResult, line, message, table
 from hermes.errors import NotFound, SessionNotFound, UsageError
 from hermes.schema.events import InterruptRequested, SessionCreated
 from hermes.schema.goals import ChildAttached
 from hermes.schema.messages import UserMessage
 from hermes.schema.shown_reasons import state_in_words
+from hermes.text.formats import money
 from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
@@ -56,7 +56,7 @@ def children_view(children: Iterable[ChildStatus]) -> Iterable[Block]:
 
 
 def child_label(one: ChildStatus) -> str:
-    """Its task, and what it does now or how it ended."""
+    """The task of a child, and what it is doing or how it ended."""
     task = " ".join(one.title.split())[:_MAX_LABEL_CHARS]
     doing = " ".join(shown_reason(one.doing).split())[:_MAX_LABEL_CHARS]
     if one.runs and doing:
@@ -81,7 +81,7 @@ def listed_children(context: CommandContext, session: str = "") -> list[ChildSta
 
 
 def find_child(context: CommandContext, name: str) -> ChildStatus:
-    """The child that is meant: by the end of its id in a chat, elsewhere also by the beginning. Raises NotFound."""
+    """Finds a child by the end of its id; outside of chats, also by the beginning. Raises NotFound."""
     app = context.app
     ids = child_ids(app, context.session) if context.session else []
     if not context.session:
@@ -123,7 +123,7 @@ async def stop_child(context: CommandContext, name: str) -> TextResult:
 
 
 async def tell_child(context: CommandContext, name: str, text: str) -> TextResult:
-    """Gives a child a message: into its turn, or as its next task."""
+    """Sends a child a message, which it reads in its running turn or takes as its next task."""
     if not text.strip():
         word = "hermes agents" if context.conversation is None else "/agents"
         raise UsageError(t("The message is empty."), hint=f"{word} tell ID TEXT")
@@ -156,7 +156,7 @@ async def begin_child(context: CommandContext, session: str, kind: str) -> str:
 
 
 async def move_to_background(context: CommandContext, session: str) -> TextResult:
-    """Lets the turn that runs go on in the background, and begins a new session here."""
+    """Moves the running turn to the background, and begins a new session here."""
     app, chat = context.app, context.chat
     holder = await asyncio.to_thread(app.store.leases.holder, session)
     if holder is None:

@@ -8,9 +8,9 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
 from hermes.commands.views import Block, line
 from hermes.settings.profiles import profile_names
+from hermes.text.formats import first_line
 from hermes.text.translation import translator
 
 t = translator(__name__)

@@ -1,4 +1,4 @@
-"""Batches: listing them, how far they are, statistics, exports, scores."""
+"""Batches: lists, progress, statistics, exports and scores."""
 
 import shutil
 from collections import Counter
@@ -12,7 +12,6 @@ from hermes.app.batches.batch import Batch, Batches
 from hermes.app.batches.row_state import RowState, RowStatus, row_states
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, dollars, first_line
 from hermes.commands.output_file import check_output, write_lines
 from hermes.commands.views import (
     Block,
@@ -26,7 +25,7 @@ from hermes.commands.views import (
 )
 from hermes.errors import SessionBusy, UsageError, os_reason
 from hermes.schema.events import SessionScored
-from hermes.text.plurals import short_number
+from hermes.text.formats import ago, dollars, first_line, short_number
 from hermes.text.translation import shown_reason, to_translate, translator
 from hermes.trajectories.formats import ExportChoice, TrajectoryFormat
 from hermes.trajectories.statistics import TrajectoryStatistics, statistics_of
@@ -196,7 +195,7 @@ def cost_text(usd: float, unpriced: int) -> str:
 
 
 def status_of(context: CommandContext, batch: Batch, stopped_by: str = "") -> BatchStatus:  # fmt: skip
-    """How far a batch is, by the session log."""
+    """The progress of a batch, computed from the session log."""
     states = row_states(context.app, batch)
     scores = [one.score for one in states if one.score is not None]
     return BatchStatus(

@@ -19,10 +19,10 @@ from hermes.commands.boards import boards_of
 from hermes.commands.cards import OnBoard
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
 from hermes.commands.views import Block, line, table
 from hermes.errors import UsageError
 from hermes.schema.boards import PLAIN_AGENT
+from hermes.text.formats import first_line
 from hermes.text.translation import translator
 
 t = translator(__name__)

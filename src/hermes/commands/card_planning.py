@@ -12,9 +12,9 @@ from hermes.commands.card_views import CardChange
 from hermes.commands.cards import CardName
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
 from hermes.commands.views import Block, line, table
 from hermes.schema.boards import Card
+from hermes.text.formats import first_line
 from hermes.text.translation import translator
 
 t = translator(__name__)

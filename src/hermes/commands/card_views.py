@@ -13,7 +13,6 @@ from hermes.app.boards.listing import (
     ListedCard,
     RunReport,
 )
-from hermes.commands.formats import ago, first_line, moment, money
 from hermes.commands.views import (
     Block,
     Column,
@@ -27,6 +26,7 @@ from hermes.commands.views import (
 )
 from hermes.schedules.tokens import length
 from hermes.schema.boards import BoardHistoryEntry, Card
+from hermes.text.formats import ago, first_line, moment, money
 from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)

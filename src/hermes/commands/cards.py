@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Annotated, TypedDict, Unpack, get_args
 
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.boards.card_rules import OVER
 from hermes.app.boards.form import parsed_card_fields, start_time, words
 from hermes.app.boards.listing import (
@@ -28,7 +29,6 @@ from hermes.commands.card_views import (
 )
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import DAY_S
 from hermes.commands.views import TextResult, message
 from hermes.errors import NotFound, UsageError, os_reason
 from hermes.schema.boards import (
@@ -39,6 +39,7 @@ from hermes.schema.boards import (
     CardStatus,
 )
 from hermes.store.boards import BoardReader
+from hermes.text.formats import DAY_S
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -103,13 +104,13 @@ class CardOptions(TypedDict, total=False):
 
 
 def _change(boards: Boards, card: Card, what: str) -> CardChange:
-    """What a person sees of a change."""
+    """The result that a person sees after a change."""
     why = card_details(boards, card.id, history=1).why
     return CardChange(card=card, what=what, why=why)
 
 
 def _ended(context: CommandContext, card: Card, what: str) -> CardChange:
-    """What a person sees of the end of a card: also where its work is, if something is left."""
+    """The result that a person sees after a card has ended: also where its work is, if anything is left."""
     boards = boards_of(context)
     if card.status in OVER:
         told = clear_workspaces(context.app, boards, card.id)
@@ -219,7 +220,7 @@ def list_cards(  # noqa: PLR0913 - the options of a command
 
 
 def _statuses(text: str) -> tuple[CardStatus, ...]:
-    """Raises UsageError for a status that there is not."""
+    """Raises UsageError for a status that does not exist."""
     wanted = words(text)
     if unknown := set(wanted) - set(STATUSES):
         raise UsageError(

@@ -1,4 +1,4 @@
-"""The codex program as the engine of turns: handing turns to it, taking them back, and its state."""
+"""Codex as the engine of turns: switching to it and back, and its state."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal

@@ -4,7 +4,7 @@
     def rename_session(context: CommandContext, id: SessionId, title: Annotated[str, "the new title"]) -> TextResult:
         "Give a session a title."
 
-Parameters before `*` are operands in the shell, those behind it are options. The docstring is the help. A synchronous
+Parameters before `*` are operands in the shell, those after it are options. The docstring is the help. A synchronous
 function runs in a thread where there is an event loop. The result is a `Result`, or the exit code of a command that
 talks to the terminal by itself.
 """
@@ -111,7 +111,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
     @property
     def value_type(self) -> Any:
-        """What one word of it must be."""
+        """The type of one word of its value."""
         kind = get_args(self.kind)[0] if self.is_many else self.kind
         limit = self.arg.at_least
         if limit is None:
@@ -119,7 +119,7 @@ class Parameter(msgspec.Struct, frozen=True):
         return Annotated[kind, msgspec.Meta(ge=limit)]
 
     def read(self, word: str) -> Any:
-        """The value of one word; UsageError when it can't be one."""
+        """Parses one word. Raises UsageError if it is invalid."""
         if not word.isascii() and any("\ud800" <= sign <= "\udfff" for sign in word):
             raise UsageError(t("{word!r} is not UTF-8 text", word=word))
         try:
@@ -195,7 +195,7 @@ class Command:
 
     @cached_property
     def description(self) -> str:
-        """The docstring behind its first sentence."""
+        """The docstring after its first sentence."""
         return inspect.cleandoc(self.function.__doc__ or "").partition("\n\n")[2]
 
     @cached_property
@@ -211,7 +211,7 @@ class Command:
 
     @cached_property
     def slash_parameters(self) -> tuple[Parameter, ...]:
-        """What the words behind the slash command are, in their order; without one, behind the command in the shell."""
+        """The parameters for the words after the slash command, in order; without one, after the command in the shell."""
         if not self.slash:
             return tuple(one for one in self.parameters if not one.is_option)
         named = {parameter.name: parameter for parameter in self.parameters}
@@ -224,7 +224,7 @@ class Command:
 
     @property
     def slash_choices(self) -> tuple[str, ...]:
-        """What may be typed first behind the slash command."""
+        """The choices for the first word after the slash command."""
         return self.slash_parameters[0].choices if self.slash_parameters else ()
 
     @cached_property
@@ -249,7 +249,7 @@ class Command:
         )
 
     def arguments(self, given: msgspec.Struct) -> dict[str, Any]:
-        """What a request gave, as the function takes it. As in a shell, no word has a NUL."""
+        """The arguments of a request, as the function takes them. As in a shell, no word may contain a NUL."""
         values = msgspec.structs.asdict(given)
         for one in self.parameters:
             if _has_nul(values[one.name]):
@@ -261,7 +261,7 @@ class Command:
         return values
 
     async def run(self, context: Any, arguments: Mapping[str, Any]) -> Any:
-        """Calls the function where there is an event loop."""
+        """Calls the function from inside an event loop."""
         if self.is_async:
             return await self.function(context, **arguments)
         import asyncio
@@ -340,7 +340,7 @@ def command(
 ) -> Callable[[Callable[..., Any]], Command]:
     """Makes a command of a function.
 
-    `slash` is its name in chats, followed by the parameters that are typed behind it. `role` lets people use it in chat
+    `slash` is its name in chats, followed by the parameters that are typed after it. `role` lets people use it in chat
     apps, `scope` lets tokens use it over HTTP. `group` is its heading in the help of chats. A `private` command is
     refused in chats of several people.
     """

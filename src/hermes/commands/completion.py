@@ -143,7 +143,7 @@ def _operands(found: Command | None) -> list[Parameter]:
 
 
 def _operand(found: Command | None) -> Kind | None:
-    """What the operands of a command are, if it can be listed."""
+    """The kind of name that the operands of a command are, if such names can be listed."""
     for one in _operands(found):
         if one.arg.current == "session":
             return "sessions"

@@ -22,7 +22,7 @@ from hermes.commands.views import (
     message,
     table,
 )
-from hermes.errors import HermesError, NotFound, SettingsError, UsageError, in_sentences
+from hermes.errors import HermesError, NotFound, SettingsError, UsageError, for_reader
 from hermes.settings.edit import set_secret, set_value, unset_value
 from hermes.settings.home import probe
 from hermes.settings.key_shapes import is_secret_value
@@ -266,9 +266,9 @@ def check_settings(context: CommandContext) -> SettingsCheck:
         (lambda: variable_problems(environ), ""),
     ):
         try:
-            problems += [problem.render(name) for problem in find()]
+            problems += [problem.shown(name) for problem in find()]
         except HermesError as error:
-            problems.append(in_sentences(error))
+            problems.append(for_reader(error))
     is_there = not isinstance(probe(home.config), OSError)
     path = (
         str(home.config)
@@ -277,7 +277,7 @@ def check_settings(context: CommandContext) -> SettingsCheck:
     )
     return SettingsCheck(
         problems=tuple(problems),
-        warnings=tuple(one.render("") for one in variable_warnings(environ)),
+        warnings=tuple(one.shown("") for one in variable_warnings(environ)),
         path=path,
     )
 

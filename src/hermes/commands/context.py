@@ -24,7 +24,7 @@ t = translator(__name__)
 
 
 class Surface(Protocol):
-    """What a command needs of the place where it was given, beside its result."""
+    """What a command needs from the surface on which it was given, besides returning a result."""
 
     name: str
 
@@ -32,7 +32,7 @@ class Surface(Protocol):
         """Shows something right away, before the result."""
 
     def warn(self, message: str, hint: str = "") -> None:
-        """Shows what the person should know beside the result."""
+        """Shows what the person should know besides the result."""
 
     def confirm(self, question: str, nothing_done: str) -> bool:
         """Asks for a yes; raises Refused where nobody can be asked."""
@@ -103,13 +103,13 @@ class CommandContext:
 
     @property
     def service(self) -> "SessionService | None":
-        """What runs sessions in this process; None where nothing does, as in a command of the shell."""
+        """The service that runs sessions in this process; None if nothing does, as in a shell command."""
         if self.conversation is not None:
             return self.conversation.agent.service
         return self._agent.service if self._agent is not None else None
 
     def confirm(self, question: str, nothing_done: str) -> None:
-        """Goes on after a yes; else raises Refused."""
+        """Returns after a yes; otherwise raises Refused."""
         if not self.surface.confirm(question, nothing_done):
             raise Refused(nothing_done)
 
@@ -119,7 +119,7 @@ class CommandContext:
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings of the app; without one, as the files are now."""
+        """The settings of the app; without an app, those that the files have now."""
         if self._app is not None:
             return self._app.settings
         return load(home=self.home)

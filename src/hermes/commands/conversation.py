@@ -1,4 +1,4 @@
-"""What commands need of a chat, be it in a terminal or in a chat app."""
+"""What commands need from a chat, in a terminal or in a chat app."""
 
 from typing import Protocol
 
@@ -11,12 +11,12 @@ class Conversation(Protocol):
 
     @property
     def session(self) -> str:
-        """The session that is talked in."""
+        """The current session of the chat."""
         ...
 
     @property
     def agent(self) -> Agent:
-        """Who works on the session."""
+        """The agent that works on the session."""
         ...
 
     @property
@@ -26,7 +26,7 @@ class Conversation(Protocol):
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """What only this surface knows of the chat, for `/status`."""
+        """Facts about the chat that only this surface knows, for `/status`."""
         ...
 
     @property
@@ -44,19 +44,19 @@ class Conversation(Protocol):
         ...
 
     async def begin(self) -> str:
-        """Goes on in a new session; returns its id."""
+        """Continues in a new session; returns its id."""
         ...
 
     async def leave_running(self) -> str:
-        """Goes on in a new session while the turn runs on; returns its id."""
+        """Continues in a new session while the turn keeps running; returns its id."""
         ...
 
     async def enter(self, name: str, *, recap: bool) -> None:
-        """Goes on in another session, and says so. `recap` shows where it was."""
+        """Continues in another session, and says so. `recap` shows where it was."""
         ...
 
     async def resume(self) -> None:
-        """Lets a turn run that waits in the log."""
+        """Runs a turn that waits in the log."""
         ...
 
     async def stop(self) -> bool:
@@ -72,7 +72,7 @@ class Conversation(Protocol):
         ...
 
     async def use_model(self, name: str, *, force: bool) -> str:
-        """Lets another model answer in this chat; `force` also takes one that its service does not list.
+        """Lets another model answer in this chat; `force` also accepts a model that its service does not list.
 
         Returns a sentence that says which one.
         """

@@ -1,4 +1,4 @@
-"""`hermes doctor`: what is in order here, what is not, and what to do. It reads, it never repairs or creates."""
+"""`hermes doctor`: says what works, what does not, and what to do. It only reads; it repairs and creates nothing."""
 
 import subprocess
 from collections.abc import Callable, Iterable
@@ -76,8 +76,9 @@ def check_installation(context: CommandContext) -> DoctorReport:
 
 
 def _checked_in_child(context: CommandContext) -> DoctorReport:
-    """Runs the checks in a process of their own: to open and close the database file where SQLite has it open would
-    drop this process's locks."""
+    """Runs the checks in a separate process: opening and closing the database file here, where SQLite has it open,
+    would drop this process's locks.
+    """
     try:
         done = subprocess.run(
             hermes_command("doctor", "--json"),
@@ -101,7 +102,7 @@ def _checked_in_child(context: CommandContext) -> DoctorReport:
 
 
 def _findings(check: Callable[[Site], list[Finding]], site: Site) -> list[Finding]:
-    """What one check finds. One that can't look is a finding too, and the others still run."""
+    """The findings of one check. A check that fails becomes a finding itself, and the others still run."""
     try:
         return check(site)
     except OSError as error:

@@ -30,7 +30,12 @@ from hermes.settings.value_origins import (
     variable_problems,
     variable_warnings,
 )
-from hermes.text.translation import LANGUAGES, current_sentences, translator
+from hermes.text.translation import (
+    LANGUAGES,
+    current_sentences,
+    shown_reason,
+    translator,
+)
 
 t = translator(__name__)
 
@@ -49,8 +54,6 @@ _NETWORK_FILESYSTEMS = (
     "lustre",
 )
 _POINT = 4  # the field of a mount table that holds the mount point
-_READ_WHOLE = 256 * 1024**2  # bytes of a database that are all read, within seconds
-_BUSY_TIMEOUT_S = 2.0
 _LITTLE, _TOO_LITTLE = 1024**3, 50 * 1024**2
 
 
@@ -96,7 +99,7 @@ def python_version(site: Site) -> list[Finding]:
 
 
 def _module_path(site: Site) -> list[Finding]:
-    """A relative folder in PYTHONPATH is whichever one Python is started in: code there runs before ours.
+    """Which folder a relative path in PYTHONPATH means depends on where Python is started; code in it runs before ours.
 
     The `hermes` command ignores PYTHONPATH; `python -m hermes` does not.
     """
@@ -336,144 +339,25 @@ def _problems(
             Finding(check, mark, translated(error.words), translated(error.hint_words))
         ]
     otherwise = t("Correct {name}.", name=name) if name else t("Correct or unset it.")
-    hints = [problem.hint[:1].upper() + problem.hint[1:] for problem in problems]
+    hints = [translated(problem.hint) for problem in problems]
+    hints = [hint[:1].upper() + hint[1:] for hint in hints]
     return [
-        Finding(check, mark, problem.where(name), hint or otherwise)
+        Finding(check, mark, problem.shown_where(name), hint or otherwise)
         for problem, hint in zip(problems, hints, strict=True)
     ]
 
 
 def state_file(site: Site) -> list[Finding]:
+    from hermes.commands.state_file_checks import check_state_file
     from hermes.commands.store_checks import check_store
 
-    return check_store(site) or _check_state_file(site)
+    return check_store(site) or check_state_file(site)
 
 
 def events(site: Site) -> list[Finding]:
     from hermes.commands.store_checks import check_events
 
     return check_events(site)
-
-
-def _check_state_file(site: Site) -> list[Finding]:
-    path = site.home.state
-    info = probe(path)
-    if isinstance(info, FileNotFoundError) and isinstance(
-        probe(path, follow=False), OSError
-    ):
-        return [Finding("sessions", OK, t("no state.db yet"))]
-    if isinstance(info, OSError) or not stat.S_ISREG(info.st_mode):
-        reason = os_reason(info) if isinstance(info, OSError) else "not a file"
-        return [
-            Finding(
-                "sessions",
-                FAIL,
-                t("state.db can't be read ({reason})", reason=reason),
-                t("Look at {path}", path=path),
-            )
-        ]
-    with path.open("rb") as file:
-        header = file.read(100)
-    fault, to_do = _state_fault(path, header, info.st_size)
-    if not fault:
-        fault, to_do = _inner_fault(path)
-    if fault:
-        return [Finding("sessions", FAIL, t("state.db {fault}", fault=fault), to_do)]
-    mode = stat.S_IMODE(info.st_mode)
-    if mode & 0o077:
-        return [
-            Finding(
-                "sessions",
-                WARN,
-                t("state.db is open to others (mode {mode:04o})", mode=mode),
-                t("Run: chmod 600 '{path}'", path=path),
-            )
-        ]
-    size = f"{info.st_size / 1024**2:,.1f} MiB"
-    if info.st_size > _READ_WHOLE:
-        size += t("; `hermes sessions check` reads all of it")
-    return [
-        Finding(
-            "sessions",
-            OK,
-            t(
-                "state.db, schema {number}, {size}",
-                number=_number(header, 60),
-                size=size,
-            ),
-        )
-    ]
-
-
-def _state_fault(path: Path, header: bytes, size: int) -> tuple[str, str]:
-    """Why Hermes would refuse or rebuild this file, by its header alone, and what to do; nothing if it would not."""
-    from hermes.store.state_file import (  # takes long to load
-        APPLICATION_ID,
-        MIGRATIONS,
-    )
-
-    away = t("Move it away: mv '{path}' '{path}.old'", path=path)
-    if not header:
-        return t("is empty"), away
-    if not (header.startswith(b"SQLite format 3\x00") and len(header) == 100):
-        return t("is not a database"), t(
-            "Run: hermes sessions check, or move it away: mv '{path}' '{path}.old'",
-            path=path,
-        )
-    if _number(header, 68) != APPLICATION_ID:
-        return t("belongs to another program"), away
-    if _number(header, 60) > len(MIGRATIONS):
-        return (
-            t(
-                "was written by a newer Hermes (schema {number})",
-                number=_number(header, 60),
-            ),
-            t("Update Hermes; the file is kept."),
-        )
-    page = int.from_bytes(header[16:18], "big")
-    expected = _number(header, 28) * (65536 if page == 1 else page)
-    if expected != size and isinstance(
-        probe(path.with_name(path.name + "-wal")), OSError
-    ):
-        return (
-            t(
-                "has {size:,} bytes instead of {expected:,}",
-                size=size,
-                expected=expected,
-            ),
-            t("Run: hermes sessions check"),
-        )
-    return "", ""
-
-
-def _inner_fault(path: Path) -> tuple[str, str]:
-    """What opening the file finds wrong with it, and what to do; nothing if all is well."""
-    from hermes.store.state_file import (  # takes long to load
-        MIGRATIONS,
-        DatabaseState,
-        inspect,
-    )
-
-    try:
-        found = inspect(
-            path,
-            version=len(MIGRATIONS),
-            busy_timeout=_BUSY_TIMEOUT_S,
-            read_only=True,
-            check_all_bytes=_READ_WHOLE,
-        )
-    except HermesError as error:
-        return f"can't be opened: {error.message}", error.hint
-    if found.state is DatabaseState.DAMAGED:
-        return (
-            f"is damaged: {found.detail}",
-            t("Run: hermes sessions check. It keeps the file and rebuilds a new one."),
-        )
-    return "", ""
-
-
-def _number(header: bytes, offset: int) -> int:
-    return int.from_bytes(header[offset : offset + 4], "big")
 
 
 def damaged_files(site: Site) -> list[Finding]:
@@ -495,7 +379,7 @@ def damaged_files(site: Site) -> list[Finding]:
 
 
 def sandbox(site: Site) -> list[Finding]:
-    """What confines the commands Hermes runs, found by really confining one."""
+    """What confines the commands that Hermes runs, found by actually confining one."""
     from hermes.tools.sandbox.detect import find_sandbox  # takes long to load
 
     found = find_sandbox(
@@ -525,7 +409,7 @@ def sandbox(site: Site) -> list[Finding]:
                 t(
                     "Landlock confines commands, but less well: {limits}. {why}",
                     limits=limits,
-                    why=found.why,
+                    why=shown_reason(found.why),
                 ),
                 install,
             )
@@ -536,7 +420,10 @@ def sandbox(site: Site) -> list[Finding]:
     )
     return [
         Finding(
-            "sandbox", WARN, t("commands are not confined. {why}", why=found.why), to_do
+            "sandbox",
+            WARN,
+            t("commands are not confined. {why}", why=shown_reason(found.why)),
+            to_do,
         )
     ]
 
@@ -570,7 +457,7 @@ def git(site: Site) -> list[Finding]:
 
 
 def worktrees(site: Site) -> list[Finding]:
-    """Worktrees that nobody needs any more, or that hold work which is not merged."""
+    """Worktrees that nobody needs any more, or that hold unmerged work."""
     from hermes.app.worktrees import Worktrees, worktrees_folder
 
     folder = worktrees_folder(site.environ, Path.home())
@@ -603,8 +490,8 @@ def worktrees(site: Site) -> list[Finding]:
 
 def model(site: Site) -> list[Finding]:
     from hermes.commands.engine_checks import (
-        check_model,
-    )  # the doctor also works where models can't be loaded
+        check_model,  # the doctor also works where models can't be loaded
+    )
 
     return check_model(site)
 
@@ -641,7 +528,7 @@ def gateway(site: Site) -> list[Finding]:
 
 
 def language(_site: Site) -> list[Finding]:
-    """The language of this process, what of it is missing, and whether texts of one's own can be used."""
+    """The language of this process, how much of it is missing, and whether the user's own texts can be used."""
     sentences = current_sentences()
     if sentences is None:
         return []

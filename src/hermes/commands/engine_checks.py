@@ -18,10 +18,11 @@ t = translator(__name__)
 
 
 def check_model(site: Site) -> list[Finding]:
-    """Which model answers, and whether it can be asked. No model is asked; a server of one's own says how large its
-    context is.
+    """Which model answers, and whether it can be used. No model is called; the user's own server is asked for the size
+    of its context.
 
-    Nothing if the settings can't be read, which another check reports."""
+    Nothing if the settings can't be read, which another check reports.
+    """
     from hermes.commands.models import current_model
 
     try:
@@ -91,7 +92,7 @@ def check_model(site: Site) -> list[Finding]:
 
 
 def _context_findings(settings: Settings, secrets: Secrets) -> list[Finding]:
-    """Whether a server of one's own gives the model a context that is too small."""
+    """Whether the user's own server gives the model too small a context."""
     from hermes.app.connections import small_context_at
     from hermes.providers.routing import first_route
 
@@ -106,7 +107,7 @@ def _context_findings(settings: Settings, secrets: Secrets) -> list[Finding]:
 
 
 def check_speech(site: Site) -> list[Finding]:
-    """What understands speech and what speaks. Nothing if neither is set up, or the settings can't be read."""
+    """What recognizes speech and what speaks. Nothing if neither is set up, or the settings can't be read."""
     from hermes.commands.voice import sense_health
     from hermes.media.speech_deps import SpeechDeps
 

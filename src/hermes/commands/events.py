@@ -1,4 +1,4 @@
-"""What the processes of this home did, from the session log, and the counters of those that run."""
+"""Events: past ones from the session log, and the counters of running processes."""
 
 import re
 import socket
@@ -12,10 +12,10 @@ import msgspec
 from hermes.bridge.event_socket import SocketRequest, event_sockets, send_request
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, first_line
 from hermes.commands.views import Block, Column, line, table
 from hermes.errors import NotFound, UsageError
 from hermes.events.trie import Trie
+from hermes.text.formats import ago, first_line
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -55,7 +55,7 @@ class ReplayedEvents(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessCounters(msgspec.Struct, frozen=True, kw_only=True):
-    """The counters of all processes that run."""
+    """The counters of all running processes."""
 
     processes: tuple[dict[str, Any], ...]
     any_running: bool
@@ -162,7 +162,7 @@ def _read_all(peer: socket.socket) -> bytes:
 
 
 def _matches(subscription: dict[str, Any], pattern: str) -> bool:
-    """Whether a subscription is of this pattern, or hears topics of that name."""
+    """Whether a subscription has this pattern, or receives topics of that name."""
     trie: Trie[bool] = Trie()
     trie.add(subscription["pattern"], True)
     is_same = pattern in ("**", subscription["pattern"])

@@ -22,7 +22,6 @@ from hermes.app.goals.waking import waiting_role, who_wakes
 from hermes.app.session_journal import read_history
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import moment, money
 from hermes.commands.views import Block, Record, TextResult, line, message
 from hermes.core.goal_progress import GoalProgress, GoalStatus
 from hermes.errors import NotFound, Refused, UsageError
@@ -38,6 +37,7 @@ from hermes.schema.goals import (
     GoalSet,
     SubgoalsChanged,
 )
+from hermes.text.formats import moment, money
 from hermes.text.translation import shown_reason, to_translate, translator
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ SubgoalText = Annotated[
 
 
 class GoalReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's goal and how far it is."""
+    """A session's goal and its progress."""
 
     session: str
     status: GoalStatus
@@ -372,7 +372,7 @@ def _report(context: CommandContext, name: str) -> GoalReport:
 
 
 async def _write(context: CommandContext, session: str, *events: Event) -> None:
-    """Writes what a person decided, and works on it where sessions run."""
+    """Writes a person's decision, and acts on it if this process runs sessions."""
     service = context.service
     if service is None:
         await asyncio.to_thread(context.app.record, session, *events)
@@ -397,7 +397,7 @@ async def _begin(context: CommandContext, name: str, text: str) -> TextResult:
 
 
 async def _draft(context: CommandContext, name: str, text: str) -> TextResult:
-    """Lets a model write the conditions. They hold once the person has read them and resumes."""
+    """Lets a model write the conditions. They apply once the person has read them and resumes."""
     if not text:
         how = f"hermes goal set {name} 'draft TEXT'"
         if context.conversation is not None:

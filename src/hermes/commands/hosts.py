@@ -8,9 +8,9 @@ import msgspec
 from hermes.app.machines import WaitingWork, find_waiting
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, first_line
 from hermes.commands.views import Block, Column, TableRow, line, table
 from hermes.store.hosts import GONE_AFTER_S, ClusterState, HostProcess, host_of
+from hermes.text.formats import ago, first_line
 from hermes.text.translation import translator
 
 t = translator(__name__)

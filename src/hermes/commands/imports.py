@@ -9,14 +9,14 @@ from hermes.app.learning.import_undo import ImportUndo
 from hermes.app.learning.importer import Importer
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
 from hermes.commands.views import Block, TextResult, line, message
 from hermes.errors import UsageError
 from hermes.learning.imports.sources import Kind, SkippedItem
 from hermes.learning.learning_service import LearningService
 from hermes.primitives.files import replace_file
 from hermes.settings.redaction import mask
-from hermes.text.translation import to_translate, translator
+from hermes.text.formats import first_line
+from hermes.text.translation import shown_reason, to_translate, translator
 from hermes.tools.escapes import shown
 
 t = translator(__name__)
@@ -175,7 +175,7 @@ def _left_view(title: str, left: Sequence[SkippedItem]) -> Iterable[Block]:
 
 
 def _skipped(entry: SkippedItem) -> str:
-    return f"  {_safe(entry.what)}: {_safe(entry.why)}"
+    return f"  {_safe(entry.what)}: {_safe(shown_reason(entry.why))}"
 
 
 def _safe(text: str) -> str:

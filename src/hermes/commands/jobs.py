@@ -19,7 +19,6 @@ from hermes.app.schedules.jobs import (
 )
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
 from hermes.commands.hosts import waiting_view
 from hermes.commands.views import (
     Block,
@@ -40,6 +39,7 @@ from hermes.schema.schedules import CatchUp, Instant, Job
 from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.settings.load import current_folder
 from hermes.store.schedules import ScheduleStore
+from hermes.text.formats import first_line
 from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 
-from hermes.commands.formats import first_line
 from hermes.commands.views import (
     Block,
     DiffBlock,
@@ -14,6 +13,7 @@ from hermes.commands.views import (
     TableBlock,
     TableRow,
 )
+from hermes.text.formats import first_line
 
 _CODE_FENCE = "```"
 _BROKEN_FENCE = "`\N{ZERO WIDTH SPACE}``"

@@ -10,7 +10,6 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
 from hermes.commands.views import (
     Block,
     Line,
@@ -30,6 +29,7 @@ from hermes.settings.load import load
 from hermes.settings.mcp import McpServerSettings
 from hermes.settings.redaction import has_credentials, mask
 from hermes.settings.secrets import is_secret_name
+from hermes.text.formats import first_line
 from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
@@ -52,7 +52,7 @@ _ADD_ONE = to_translate("Add one: hermes mcp add NAME -- COMMAND, or --url URL")
 
 
 class ListedServer(msgspec.Struct, frozen=True):
-    """A server, and what is started or asked, without anything secret."""
+    """A server, with the command or address behind it, without secrets."""
 
     status: ServerStatus
     where: str
@@ -75,7 +75,7 @@ class ListedServer(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """How it is, and why; empty for a server that only waits for its first call."""
+        """The state of the server, and why; empty if it only waits for its first call."""
         status = self.status
         if status.state in {"idle", "off"} and not status.changed:
             return ""
@@ -295,7 +295,7 @@ def remove_server(
 
 
 class ListedMcpTool(msgspec.Struct, frozen=True):
-    """A tool of a server, as a model is offered it."""
+    """A tool of a server, as models see it."""
 
     name: str
     description: str
@@ -347,7 +347,7 @@ def list_server_tools(
 
 
 def configured_servers(context: CommandContext) -> Mapping[str, McpServerSettings]:
-    """The servers as the settings are now: a process that runs for long has older ones."""
+    """The servers in the settings as they are now; a long-running process may have loaded older ones."""
     if not context.is_shared or not context.home.config.exists():
         return context.settings.mcp_servers
     return load(home=context.home).mcp_servers
@@ -373,7 +373,9 @@ def probe_view(name: str, result: Probe, *, accepted: bool = False) -> Iterable[
     for one, tool in result.listing.tools.items():
         yield line(f"  {one:<{size}}{first_line(tool.description)}", fit="cut")
     for problem in result.listing.left_out:
-        yield line(t("  left out: {problem}", problem=problem), "dim", fit="cut")
+        yield line(
+            t("  left out: {problem}", problem=shown_reason(problem)), "dim", fit="cut"
+        )
     if result.changed:
         changed = ", ".join(result.changed)
         yield line(
@@ -407,7 +409,7 @@ def _servers(
 async def _probe_all(
     servers: McpServers, names: list[str], *, accept: bool
 ) -> dict[str, Probe | HermesError]:
-    """Connects to servers, all at once. Nothing of them is left running."""
+    """Connects to all servers at once. Leaves nothing running."""
 
     async def probe(name: str) -> Probe | HermesError:
         try:

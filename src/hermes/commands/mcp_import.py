@@ -16,7 +16,7 @@ from hermes.mcp.config_import import FoundServer, candidate_files, find_servers
 from hermes.settings.edit import set_secret, set_value
 from hermes.settings.load import current_folder
 from hermes.settings.redaction import mask
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -124,7 +124,7 @@ def _plan(context: CommandContext, names: tuple[str, ...]) -> ImportPlan:
             if names and one.name not in names:
                 continue
             if one.problem:
-                left_out.append(f"{one.name} ({program}): {one.problem}")
+                left_out.append(f"{one.name} ({program}): {shown_reason(one.problem)}")
             elif taken := _taken(context, one):
                 left_out.append(
                     t(
@@ -162,7 +162,7 @@ def _write(context: CommandContext, one: FoundServer) -> None:
 
 
 def _taken(context: CommandContext, one: FoundServer) -> str:
-    """A secret of the server whose name stands for something else; empty if there is none."""
+    """A secret of the server whose name is already used for something else; empty if there is none."""
     secrets = context.secrets
     return next(
         (

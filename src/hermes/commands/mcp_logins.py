@@ -1,4 +1,4 @@
-"""Signing in at MCP servers elsewhere, and out again."""
+"""Signing in to remote MCP servers, and out again."""
 
 from typing import Annotated, Any
 

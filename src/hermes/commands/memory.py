@@ -7,7 +7,6 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, first_line
 from hermes.commands.views import (
     Block,
     DiffBlock,
@@ -21,7 +20,8 @@ from hermes.errors import HermesError, in_sentences
 from hermes.learning.external_memory import MemoryProvider
 from hermes.learning.history import HistoryEntry
 from hermes.learning.memory import FILES, FlaggedNote
-from hermes.text.translation import to_translate, translator
+from hermes.text.formats import ago, first_line
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -163,7 +163,7 @@ def history_of(
     history = context.learning.history
     if history.missing:
         raise HermesError(
-            t("There is no history: {missing}.", missing=history.missing),
+            t("There is no history: {missing}.", missing=shown_reason(history.missing)),
             hint=t("Install git to get one."),
         )
     if change:
@@ -199,7 +199,7 @@ def sync_learning(context: CommandContext) -> TextResult:
 def revert_change(
     context: CommandContext, under: str, change: str, *, whole: bool
 ) -> TextResult:
-    """Reverts a change and says which files that concerned."""
+    """Reverts a change and says which files it concerned."""
     reverted = context.learning.revert(change, under, whole=whole)
     if not reverted.files:
         return message(t("Nothing has changed since; there is nothing to revert."))
@@ -215,7 +215,7 @@ def revert_change(
 
 
 def _service(provider: MemoryProvider) -> str:
-    """How the memory service is."""
+    """The state of the memory service."""
     try:
         found = provider.recent(_MAX_COUNTED_NOTES)
     except HermesError as error:

@@ -1,4 +1,4 @@
-"""Models: which there are, which one answers, and the tokens and cost of asking them."""
+"""Models: which there are, which one answers, and the tokens and cost of their calls."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,6 @@ from hermes.app.model_info import ModelInfo
 from hermes.codex.engine_choice import codex_model, is_on
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import DAY_S, dollars
 from hermes.commands.views import (
     Block,
     Column,
@@ -38,6 +37,7 @@ from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
 from hermes.settings.redaction import mask
 from hermes.store.sessions import UsageRow
+from hermes.text.formats import DAY_S, dollars
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -85,7 +85,7 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ready(self) -> str:
-        """Whether it can be asked, in a word or two."""
+        """Whether it can be used, in a word or two."""
         if self.provider == EMBEDDED:
             return "ready" if self.key_set else "not downloaded"
         if self.signed_in:
@@ -207,7 +207,7 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
         yield from self._unpriced()
 
     def _unpriced(self) -> Iterator[Block]:
-        """Calls whose price is unknown are named, never taken for free."""
+        """Calls whose price is unknown are listed, never counted as free."""
         names = sorted({_usage_name(row) for row in self.days if row.unpriced_calls})
         if not names:
             return
@@ -341,7 +341,7 @@ def show_session_usage(context: CommandContext, session: SessionId) -> TextResul
 
 
 def _account_limits(context: CommandContext) -> list[str]:
-    """What is left of the accounts that somebody signed in with, as it was last seen."""
+    """What is left of the limits of signed-in accounts, as last seen."""
     if not context.home.accounts.exists():
         return []
     from hermes.app.sign_ins import SignIns

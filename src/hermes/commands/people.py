@@ -1,4 +1,4 @@
-"""People in chat apps: who has access, letting somebody in, and taking it back."""
+"""People in chat apps: who has access, and how it is granted and revoked."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
@@ -9,10 +9,10 @@ from hermes.app import App
 from hermes.app.people_access import CODE_LIFETIME_S, PeopleAccess
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line, short_duration
 from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import NotFound
 from hermes.store.people import KnownPerson, PairingRequest
+from hermes.text.formats import first_line, short_duration
 from hermes.text.translation import translator
 
 t = translator(__name__)

@@ -5,12 +5,12 @@ from importlib.util import find_spec
 from hermes.commands.doctor_checks import Finding, Site
 from hermes.commands.views import OK, WARN
 from hermes.errors import HermesError, MediaError, translated
-from hermes.installation import install_hint
 from hermes.media.image_backends import ImageSettings, build_backend, chosen_backend
 from hermes.providers.cheapest_model import Need, cheapest
 from hermes.providers.routing import chosen_route, keys_of, route_facts, route_for
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import load, load_secrets
+from hermes.text.install_words import install_hint
 from hermes.text.translation import translator
 from hermes.tools.documents.ocr import PageOcr
 
@@ -104,7 +104,7 @@ def _documents(settings: Settings) -> Finding:
         "{readable}; can't be read: {missing} (optional). {to_do}",
         readable=", ".join(readable) or "-",
         missing=", ".join(missing),
-        to_do=install_hint(extra),
+        to_do=install_hint(extra).shown(),
     )
     return Finding("documents", OK, text)
 

@@ -19,7 +19,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, TextResult, message, table
 from hermes.errors import UsageError
 from hermes.settings.load import load, load_secrets
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -73,7 +73,7 @@ def list_platforms(context: CommandContext) -> PlatformListing:
     settings, secrets = load(environ, home=home), load_secrets(environ, home=home)
     rows = (
         PlatformRow(
-            one.name, one.label, one.how, is_connected(one, settings, secrets), _fields(one)
+            one.name, one.label, shown_reason(one.how), is_connected(one, settings, secrets), _fields(one)
         )
         for one in PLATFORMS
     )  # fmt: skip
@@ -135,7 +135,12 @@ def disconnect_platform(context: CommandContext, name: PlatformName) -> TextResu
 def _fields(platform: ChatPlatform) -> tuple[PlatformFieldRow, ...]:
     return tuple(
         PlatformFieldRow(
-            one.name, one.label, one.help, one.is_secret, one.is_optional, one.is_chosen
+            one.name,
+            shown_reason(one.label),
+            shown_reason(one.help),
+            one.is_secret,
+            one.is_optional,
+            one.is_chosen,
         )
         for one in platform.fields
     )

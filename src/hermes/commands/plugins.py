@@ -1,4 +1,4 @@
-"""Plugins and hooks: which there are, and letting one run exactly as it is now."""
+"""Plugins and hooks: listing them, and allowing one to run exactly as it is now."""
 
 import asyncio
 import inspect
@@ -14,7 +14,7 @@ from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import HermesError, NotFound
 from hermes.plugins import Plugin, PluginRegistry
 from hermes.plugins.hooks import EVENTS, HANDLER, Hook, Hooks
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -78,7 +78,9 @@ class PluginListing(msgspec.Struct, frozen=True, kw_only=True):
             (
                 one.name,
                 one.manifest.version if one.manifest else "",
-                _with_problem(t.marked(_PLUGIN_STATES[one.state]), one.problem),
+                _with_problem(
+                    t.marked(_PLUGIN_STATES[one.state]), shown_reason(one.problem)
+                ),
             )
             for one in self.plugins
         ]
@@ -108,7 +110,9 @@ class HookListing(msgspec.Struct, frozen=True, kw_only=True):
             (
                 one.name,
                 " ".join(one.manifest.events) if one.manifest else "",
-                _with_problem(t.marked(_HOOK_STATES[one.state]), one.problem),
+                _with_problem(
+                    t.marked(_HOOK_STATES[one.state]), shown_reason(one.problem)
+                ),
             )
             for one in self.hooks
         ]

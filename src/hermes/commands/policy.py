@@ -16,6 +16,7 @@ from hermes.settings.load import typed_path
 from hermes.text.translation import (
     shown_approval_reason,
     shown_approval_scope,
+    shown_reason,
     to_translate,
     translator,
 )
@@ -92,7 +93,7 @@ class ShownPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     def view(self, _now: float) -> Iterable[Block]:
         missing = "" if self.is_there else t(" (does not exist yet)")
-        why = f": {shown(self.why)}" if self.why else ""
+        why = f": {shown(shown_reason(self.why))}" if self.why else ""
         yield line(
             t("file       {file}{missing}", file=shown(self.file), missing=missing)
         )

@@ -10,12 +10,12 @@ import msgspec
 from hermes.app.profiles import Profile, ProfileContents, Profiles, contents_of
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
 from hermes.commands.views import Block, Line, Record, TextResult, line, message, table
 from hermes.errors import HermesError, NotFound
 from hermes.settings.load import find_base, find_home, load_secrets
 from hermes.settings.profiles import DEFAULT_PROFILE
-from hermes.text.translation import to_translate, translator
+from hermes.text.formats import first_line
+from hermes.text.translation import shown_reason, to_translate, translator
 from hermes.tools.escapes import shown
 
 if TYPE_CHECKING:
@@ -341,7 +341,9 @@ def _import_warnings(archive: "ArchivedProfile") -> list[Line]:
     ):
         if found:
             warnings.append(line(title))
-            warnings += (line(f"  {shown(one)}", fit="wrap") for one in found)
+            warnings += (
+                line(f"  {shown(shown_reason(one))}", fit="wrap") for one in found
+            )
     return warnings
 
 

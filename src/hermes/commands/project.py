@@ -12,7 +12,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, Record, TextResult, line, message, table
 from hermes.errors import NotFound
 from hermes.settings.load import current_folder
-from hermes.text.translation import translator
+from hermes.text.translation import shown_problem, translator
 from hermes.tools.escapes import shown
 from hermes.tools.project_rules import ProjectRules, project_rules
 from hermes.tools.project_trust import checks_place, is_trusted, trust
@@ -51,7 +51,7 @@ class ShownProject(msgspec.Struct, frozen=True, kw_only=True):
                 (t("lint"), shown(", ".join(rules.lint))),
                 (t("protect"), shown(", ".join(rules.protect))),
                 (t("forbid"), shown(", ".join(rules.forbid))),
-                (t("problem"), shown(rules.problem)),
+                (t("problem"), shown(shown_problem(rules.problem))),
             )
         )
         if rules.checks:

@@ -7,12 +7,12 @@ import msgspec
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, first_line
 from hermes.commands.views import Block, DiffBlock, TextResult, line, message
 from hermes.errors import translated
 from hermes.learning.change import LearningError
 from hermes.learning.proposals import Proposal
-from hermes.text.translation import to_translate, translator
+from hermes.text.formats import ago, first_line
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -36,7 +36,7 @@ class ProposalListing(msgspec.Struct, frozen=True, kw_only=True):
         for one in self.proposals:
             state = "" if one.status == "pending" else f" ({one.status})"
             title = f"{one.id}  {first_line(one.change.title)}{state}"
-            why = f": {first_line(one.why)}" if one.why else ""
+            why = f": {first_line(shown_reason(one.why))}" if one.why else ""
             yield line(f"{title}  {ago(one.created, now)}", "bold", fit="cut")
             yield line(
                 t("by {origin}{why}", origin=first_line(str(one.origin)), why=why),

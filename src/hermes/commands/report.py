@@ -1,7 +1,7 @@
 """`hermes report`: one file to attach to a bug report, shown before it is written. Nothing is sent anywhere.
 
-It holds versions, the settings that were changed, what doctor finds, the last failures of a session and the shape of its
-last request. Secrets are masked. What was said is left out, unless somebody wants it in.
+It holds versions, the settings that were changed, what doctor finds, the last failures of a session and the shape of
+its last request. Secrets are masked. Messages are left out, unless the user asks for them.
 """
 
 import platform
@@ -107,7 +107,7 @@ class Redactor:
         self._secrets = secret_values(home)
 
     def redacted(self, text: str) -> str:
-        """The text without any of that."""
+        """The text with all of that masked."""
         for secret in self._secrets:
             text = text.replace(secret, _HIDDEN)
         home = str(Path.home())

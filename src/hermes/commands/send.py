@@ -29,7 +29,7 @@ _MAX_STDIN_CHARACTERS = 1_000_000
 
 
 class SendResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a message."""
+    """The outcome of sending a message."""
 
     id: str
     target: str

@@ -97,7 +97,7 @@ class SessionChat:
         raise HermesError(t("Secrets can't be typed into a chat: {name}.", name=name))
 
     async def run(self, command: Command, words: str) -> str:
-        """Runs a command with the words behind it. Returns the answer as Markdown."""
+        """Runs a command with the words after it. Returns the answer as Markdown."""
         arguments = command.words(words.strip(), {"session": self.session})
         with CommandContext(self, app=self.app, conversation=self) as context:
             result = await command.run(context, arguments)

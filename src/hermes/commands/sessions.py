@@ -2,29 +2,22 @@
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TextIO, TypeAlias
-
-import msgspec
+from typing import Annotated, Literal, TextIO, TypeAlias
 
 from hermes.app.session_documents import DocumentFormat, session_document
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, first_line, moment, money
 from hermes.commands.output_file import check_output, write_lines
-from hermes.commands.views import (
-    Block,
-    Column,
-    Line,
-    RawText,
-    Span,
-    TableRow,
-    TextResult,
-    line,
-    message,
-    table,
+from hermes.commands.session_views import (
+    LogCheck,
+    SearchResults,
+    SessionListing,
+    SessionTranscript,
+    no_sessions_yet,
 )
+from hermes.commands.views import Block, RawText, TextResult, line, message
 from hermes.errors import (
     HermesError,
     ImportRejected,
@@ -37,9 +30,9 @@ from hermes.schema.events import SessionTitled
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store import Store
 from hermes.store.log_row import MAX_EVENT_BYTES, Row
-from hermes.store.search import MessageHit
 from hermes.store.sessions import FiledAs, SessionInfo
-from hermes.text.translation import to_translate, translator
+from hermes.text.formats import ago, first_line, moment
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -60,11 +53,6 @@ examples:
   hermes sessions diff last                  what its last turn changed in files
   hermes sessions undo last                  undo that turn, files and all
 """)
-_IMPORT_ONE = to_translate("Import one with: hermes sessions import FILE")
-_NONE_YET = (
-    to_translate("No sessions yet. Each conversation with Hermes becomes one."),
-    _IMPORT_ONE,
-)
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
 _MAX_TITLE_CHARACTERS = 200
 _MAX_LISTED_DELETIONS = 10
@@ -83,144 +71,16 @@ _DOCUMENTS: dict[ExportFormat, DocumentFormat] = {
 Limit = Annotated[int, Arg("at most N (default: 20)", metavar="N", at_least=1)]
 
 
-class SessionListing(msgspec.Struct, frozen=True, kw_only=True):
-    """Sessions, the most recently used first."""
-
-    sessions: tuple[SessionInfo, ...]
-    labels: tuple[str, ...] = ()
-    has_more: bool = False
-    current: str = ""
-    """The session of the chat that asks."""
-
-    def document(self) -> Any:
-        return {"sessions": list(map(session_fields, self.sessions))}
-
-    def view(self, now: float) -> Iterable[Block]:
-        if not self.sessions:
-            yield from (line(t.marked(text), fit="wrap") for text in _NONE_YET)
-            return
-        rows = [
-            TableRow(
-                (
-                    info.id,
-                    ago(info.updated, now),
-                    f"{info.messages:,}",
-                    money(info.cost_usd),
-                    label,
-                ),
-                "bold" if info.id == self.current else "",
-            )
-            for info, label in zip(self.sessions, self.labels, strict=True)
-        ]
-        columns = (
-            Column(t("ID"), widest=28),
-            Column(t("USED")),
-            Column(t("MESSAGES"), right=True),
-            Column(t("COST"), right=True),
-            Column(t("TITLE")),
-        )
-        yield table(columns, rows, narrow=((0, 1), (4,)))
-        if self.current:
-            yield line(t("Continue one with: /resume ID"), "dim")
-        elif self.has_more:
-            yield line(t("\nThere are more: hermes sessions list --all"), "dim")
-
-
-class SessionTranscript(msgspec.Struct, frozen=True, kw_only=True):
-    """A session's rows, one after the other."""
-
-    as_lines: ClassVar[bool] = True
-
-    session: SessionInfo
-    rows: Any
-    """An iterator of rows: a session can be long."""
-    envelope: Any
-    as_events: bool = False
-    after: int = 0
-    with_heading: bool = True
-
-    def document(self) -> Iterator[Mapping[str, Any]]:
-        return map(self.envelope, self.rows)
-
-    def view(self, _now: float) -> Iterable[Block]:
-        for row in self.rows:
-            if isinstance(row.event, UserMessage | AssistantMessage):
-                who = "You" if isinstance(row.event, UserMessage) else "Hermes"
-                yield line(f"{who}: {row.event.text}")
-
-
-class SearchResults(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages that a search found, newest first."""
-
-    hits: tuple[MessageHit, ...]
-    query: str = ""
-    no_sessions: bool = False
-
-    def document(self) -> Any:
-        return {"hits": list(map(_hit_document, self.hits))}
-
-    def view(self, now: float) -> Iterable[Block]:
-        if self.no_sessions:
-            yield from (line(t.marked(text), fit="wrap") for text in _NONE_YET)
-        elif not self.hits:
-            yield line(
-                t(
-                    "Nothing was found. All words must be in one message; fewer or shorter words find more."
-                )
-            )
-        for hit in self.hits:
-            title = first_line(hit.title) or hit.session
-            yield line(f"{title}, {ago(hit.ts, now)}", "bold")
-            yield line(first_line(hit.snippet))
-
-
-class LogCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of checking the whole session log."""
-
-    sessions: int
-    rows: int
-    problems: tuple[str, ...]
-    recovered: bool = False
-
-    @property
-    def exit_code(self) -> int:
-        return int(bool(self.problems) or self.recovered)
-
-    def view(self, _now: float) -> Iterable[Block]:
-        for problem in self.problems:
-            yield Line((Span("fail ", "bad"), Span(problem)))
-        checked = t(
-            "Checked {sessions} and {rows}",
-            sessions=t("{count:,} session", "{count:,} sessions", count=self.sessions),
-            rows=t("{count:,} row", "{count:,} rows", count=self.rows),
-        )
-        if self.problems:
-            yield line(
-                t(
-                    "\n{checked}; {count:,} problem.",
-                    "\n{checked}; {count:,} problems.",
-                    count=len(self.problems),
-                    checked=checked,
-                )
-            )
-        else:
-            yield Line(
-                (
-                    Span("ok   ", "good"),
-                    Span(t("{checked}; no problems.", checked=checked)),
-                )
-            )
-
-
 def open_log(context: CommandContext) -> Store:
     """The session log; SessionNotFound when there is none. Reports what had to be recovered."""
     if not context.app.has_log:
         raise SessionNotFound(
-            t("there are no sessions yet"), hint=t.marked(_IMPORT_ONE)
+            t("there are no sessions yet"),
+            hint=t("Import one with: hermes sessions import FILE"),
         )
     store = context.app.store
     if (damage := store.recovery or store.incomplete) is not None:
-        context.surface.warn(str(damage))
+        context.surface.warn(shown_reason(str(damage)))
     return store
 
 
@@ -476,7 +336,7 @@ def prune_sessions(
     """Delete sessions that have not been used for some time."""
     cutoff = context.app.clock.now() - age(older_than)
     if not context.app.has_log:
-        return message(*map(t.marked, _NONE_YET))
+        return message(*no_sessions_yet())
     store = open_log(context)
     found = store.sessions.recent(limit=_EVERYTHING, updated_before=cutoff)
     if not found:
@@ -501,7 +361,7 @@ def prune_sessions(
 def check_log(context: CommandContext) -> LogCheck | TextResult:
     """Check every page, row and sequence of the session log."""
     if not context.app.has_log:
-        return message(*map(t.marked, _NONE_YET))
+        return message(*no_sessions_yet())
     app, store = context.app, open_log(context)
     report = store.check()
     if report.problems:
@@ -535,18 +395,6 @@ def age(text: str) -> float:
             )
         )
     return int(found[1]) * _HOURS[found[2]] * 3600.0
-
-
-def session_fields(info: SessionInfo) -> dict[str, Any]:
-    """A session for a program, with the names that events have."""
-    names = {"id": "session_id", "root": "root_session_id", "head": "seq"}
-    fields = msgspec.structs.asdict(info)
-    return {names.get(name, name): value for name, value in fields.items()}
-
-
-def _hit_document(hit: MessageHit) -> dict[str, Any]:
-    fields = msgspec.structs.asdict(hit)
-    return {"session_id": fields.pop("session"), **fields}
 
 
 def _label(store: Store, info: SessionInfo) -> str:

@@ -67,7 +67,7 @@ _FIX = (  # not translated: for the model
 
 
 class AgentOverview(msgspec.Struct, frozen=True, kw_only=True):
-    """What works for a session, and the agents that it can use."""
+    """The sessions that work for a session, and the agents that it can use."""
 
     current: str
     in_chat: bool
@@ -285,7 +285,7 @@ async def _report_review(
 
 
 async def _end_of(chat: Conversation, child: str) -> str:
-    """Waits for a child; how it ended, in a word."""
+    """Waits for a child. Returns how it ended, in a word."""
     try:
         ended = await chat.agent.service.idle(child)
     except HermesError as error:

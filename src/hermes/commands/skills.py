@@ -9,7 +9,6 @@ import msgspec
 from hermes.children.git_folder import find_git
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago, first_line
 from hermes.commands.memory import (
     ChangeHistory,
     ChangeId,
@@ -38,7 +37,8 @@ from hermes.learning.skill_folders import Archived
 from hermes.learning.skill_install import InstallPlan, altered, install, plan
 from hermes.learning.skill_records import SkillUse
 from hermes.learning.skill_source import open_skill_source
-from hermes.text.translation import to_translate, translator
+from hermes.text.formats import ago, first_line
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -201,10 +201,12 @@ class SkillCheck(msgspec.Struct, frozen=True, kw_only=True):
     def view(self, _now: float) -> Iterable[Block]:
         for one in self.skills:
             for text in one.mistakes:
-                yield _labelled("wrong", "bad", f"{one.name}: {first_line(text)}")
+                yield _labelled(
+                    "wrong", "bad", f"{one.name}: {first_line(shown_reason(text))}"
+                )
             for finding in one.findings:
                 look: Look = "bad" if finding.level == "danger" else "warn"
-                what = first_line(str(finding).partition(": ")[2])
+                what = first_line(finding.shown())
                 yield _labelled(finding.level, look, f"{one.name}: {what}")
             if not one.mistakes and not one.findings:
                 yield _labelled("ok", "good", one.name)
@@ -456,7 +458,7 @@ def _plan_view(chosen: InstallPlan) -> Iterator[Block]:
     yield line(f"sha256:{chosen.hash}")
     for finding in chosen.findings:
         look: Look = "bad" if finding.level == "danger" else "warn"
-        yield line(first_line(str(finding)), look)
+        yield line(first_line(f"{finding.level}: {finding.shown()}"), look)
     if not chosen.findings:
         yield line(
             t("Nothing suspicious was found. That is no proof: read what you install.")

@@ -10,7 +10,8 @@ from hermes.app.compaction import going_messages, outlook_of
 from hermes.app.session_journal import read_history
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.sessions import SessionListing, list_sessions
+from hermes.commands.session_views import SessionListing
+from hermes.commands.sessions import list_sessions
 from hermes.commands.views import (
     Block,
     Column,

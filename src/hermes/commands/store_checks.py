@@ -6,7 +6,7 @@ from hermes.commands.doctor_checks import Finding, Site
 from hermes.commands.views import FAIL, OK, WARN
 from hermes.errors import HermesError, translated
 from hermes.settings.load import load, load_secrets
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -35,9 +35,12 @@ def check_store(site: Site) -> list[Finding]:
                 "store", FAIL, translated(error.words), translated(error.hint_words)
             )
         ]
-    facts = ", ".join(f"{name} {value}" for name, value in details)
+    facts = ", ".join(f"{name} {shown_reason(value)}" for name, value in details)
     text = f"{store.engine}: {place}; {facts}"
-    found = [Finding("store", WARN, what, to_do) for what, to_do in problems]
+    found = [
+        Finding("store", WARN, shown_reason(what), shown_reason(to_do))
+        for what, to_do in problems
+    ]
     return [Finding("store", OK, text), *found]
 
 
@@ -68,8 +71,12 @@ def check_events(site: Site) -> list[Finding]:
             Finding(
                 "events",
                 FAIL,
-                t("NATS at {shown}: {fault}", shown=options.shown, fault=found.fault),
-                found.to_do,
+                t(
+                    "NATS at {shown}: {fault}",
+                    shown=options.shown,
+                    fault=shown_reason(found.fault),
+                ),
+                shown_reason(found.to_do),
             )
         ]
     encrypted = "encrypted" if found.is_encrypted else "not encrypted"

@@ -1,6 +1,6 @@
 """The table of commands: the first words, and the modules that define their commands.
 
-A module is imported only when one of its commands runs or is described. Modules of surfaces stand here by name alone.
+A module is imported only when one of its commands runs or is described. Modules of surfaces are listed by name only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ class Topic(NamedTuple):
 
     @property
     def free_text(self) -> str:
-        """The action that takes a sentence, for somebody who typed the sentence alone."""
+        """The action that takes a sentence. It is used if somebody typed only the sentence."""
         return {"goal": "run", "kanban": "create"}.get(self.name, "")
 
 

@@ -11,7 +11,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, Column, TableRow, line, table
 from hermes.core.ports import Tool
 from hermes.settings.gateway import connected_platforms
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 from hermes.tools.toolsets import TOOLSETS, ToolChoice, toolset_of
 
 t = translator(__name__)
@@ -54,7 +54,9 @@ class ToolListing(msgspec.Struct, frozen=True, kw_only=True):
             own = [one for one in self.tools if one.toolset == toolset.name]
             if not own:
                 continue
-            yield line(f"{before}{toolset.name}: {toolset.summary}", "bold")
+            yield line(
+                f"{before}{toolset.name}: {shown_reason(toolset.summary)}", "bold"
+            )
             before = "\n"
             rows = [
                 TableRow(

@@ -9,10 +9,10 @@ import msgspec
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line
 from hermes.commands.sessions import open_log
 from hermes.commands.views import Block, DiffBlock, TextResult, line, message
-from hermes.text.translation import translator
+from hermes.text.formats import first_line
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -93,7 +93,7 @@ class UndoResult(msgspec.Struct, frozen=True, kw_only=True):
             )
             yield from _listed([(name, "") for name in files.restored])
         elif not files.conflicts and not files.unkept:
-            yield self.report.note or t("No files had changed.")
+            yield shown_reason(self.report.note) or t("No files had changed.")
         if files.conflicts:
             yield t(
                 "{count:,} file left as it is now:",
@@ -257,6 +257,6 @@ async def _rewind(context: CommandContext) -> Rewind:
 
 def _listed(files: Sequence[tuple[str, str]]) -> Iterator[str]:
     for name, why in files[:_MAX_UNDO_FILES_LISTED]:
-        yield f"  {name} ({why})" if why else f"  {name}"
+        yield f"  {name} ({shown_reason(why)})" if why else f"  {name}"
     if len(files) > _MAX_UNDO_FILES_LISTED:
         yield t("  … and {count:,} more", count=len(files) - _MAX_UNDO_FILES_LISTED)

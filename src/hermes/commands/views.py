@@ -16,7 +16,7 @@ Fit: TypeAlias = Literal["leave", "cut", "wrap", "hang"]
 
 
 class Span(msgspec.Struct, frozen=True):
-    """Words of one look."""
+    """Words in one style."""
 
     text: str
     look: Look = ""
@@ -88,12 +88,12 @@ class Result(Protocol):
     """
 
     def view(self, now: float, /) -> Iterable[Block]:
-        """What a person sees. `now` is the time it is seen at."""
+        """What a person sees. `now` is the current time."""
         ...
 
 
 def document_of(result: Result) -> Any:
-    """What `--json` and HTTP give."""
+    """What `--json` prints and HTTP returns."""
     document = getattr(result, "document", None)
     return result if document is None else document()
 
@@ -138,7 +138,7 @@ def message(*lines: str, failed: bool = False) -> TextResult:
 
 
 def line(text: str, look: Look = "", *, fit: Fit = "leave") -> Line:
-    """A line of one look."""
+    """A line in one style."""
     return Line((Span(text, look),), fit)
 
 
@@ -154,7 +154,7 @@ def table(
     cut: bool = True,
     indent: int = 0,
 ) -> TableBlock:
-    """A table; a column is its title, a row its cells, where nothing more is to be said of them."""
+    """A table. A column may be given as its title alone, a row as its cells alone."""
     made = tuple(Column(one) if isinstance(one, str) else one for one in columns)
     filled = tuple(one if isinstance(one, TableRow) else TableRow(one) for one in rows)
     return TableBlock(made, filled, narrow, cut, indent)

@@ -21,7 +21,7 @@ from hermes.commands.views import (
 )
 from hermes.errors import MediaError, NotFound
 from hermes.media.speech_deps import SpeechDeps
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -39,7 +39,7 @@ _LOOKS: dict[str, Look] = {OK: "good", WARN: "warn"}
 
 
 class SenseHealth(msgspec.Struct, frozen=True):
-    """Whether one sense works, and by what."""
+    """Whether one direction of speech works, and with which backend."""
 
     sense: str
     status: str
@@ -71,7 +71,11 @@ def sense_health(deps: SpeechDeps) -> tuple[SenseHealth, SenseHealth]:
     for sense, find in (("speech in", find_transcriber), ("speech out", find_speaker)):
         try:
             backend = find(deps)
-            found.append(SenseHealth(sense, OK, f"{backend.name} ({backend.label})"))
+            found.append(
+                SenseHealth(
+                    sense, OK, f"{backend.name} ({shown_reason(backend.label)})"
+                )
+            )
         except MediaError as error:
             text = error.message.removesuffix(".")
             found.append(SenseHealth(sense, WARN, text, error.hint))
@@ -89,7 +93,7 @@ def show_voice(context: CommandContext) -> VoiceStatus:
         (
             one.name,
             "ready" if model_path(one, deps.models) else size_text(one.size),
-            f"{one.description} ({one.licence})",
+            f"{shown_reason(one.description)} ({shown_reason(one.licence)})",
         )
         for one in SPEECH_MODELS.values()
     )
@@ -115,12 +119,14 @@ def add_speech_model(
             hint=t("There are: {known}.", known=known),
         )
     deps = speech_deps(context.app, context.secrets)
-    context.surface.tell(line(f"{model.description} ({size_text(model.size)})"))
+    context.surface.tell(
+        line(f"{shown_reason(model.description)} ({size_text(model.size)})")
+    )
     shown = ""
     for step in fetch_model(model, deps.models, model_hub(context.environment)):
         if (step.notice or step.source) != shown:
             shown = step.notice or step.source
-            context.surface.tell(line(f"  {shown}", "dim", fit="wrap"))
+            context.surface.tell(line(f"  {shown_reason(shown)}", "dim", fit="wrap"))
     health = sense_health(deps)[1 if model.needs_piper else 0]
     if health.status == OK:
         return message(

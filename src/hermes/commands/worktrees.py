@@ -10,11 +10,11 @@ import msgspec
 from hermes.app.worktrees import Worktree, Worktrees, user_worktrees
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import ago
 from hermes.commands.project import folder_of
 from hermes.commands.views import Block, Column, TextResult, line, message, table
 from hermes.errors import UsageError
 from hermes.schema.events import SessionCreated
+from hermes.text.formats import ago
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -192,7 +192,7 @@ def _now() -> float:
 
 
 async def _enter(context: CommandContext, tree: Worktree) -> TextResult:
-    """Begins a session in a worktree and goes on there."""
+    """Begins a session in a worktree and continues there."""
     await context.chat.require_idle()
     await _begin_in(context, tree.folder)
     return message(
@@ -206,7 +206,7 @@ async def _enter(context: CommandContext, tree: Worktree) -> TextResult:
 
 
 async def _begin_in(context: CommandContext, folder: str) -> None:
-    """Begins a session in a folder and goes on there."""
+    """Begins a session in a folder and continues there."""
     created = SessionCreated(surface=context.surface.name, cwd=folder)
     begun = await asyncio.to_thread(context.app.begin, created)
     await context.chat.enter(begun.session, recap=False)
@@ -241,7 +241,7 @@ def _merge(context: CommandContext, name: str) -> TextResult:
 async def _drop_in_chat(
     context: CommandContext, name: str, *, force: bool
 ) -> TextResult:
-    """Drops a worktree. A chat that works in it goes on in the repository, in a new session."""
+    """Drops a worktree. A chat that works in it continues in the repository, in a new session."""
     tree = await asyncio.to_thread(_find, context, name)
     folder = await asyncio.to_thread(folder_of, context)
     if not folder.is_relative_to(tree.folder):

@@ -4,17 +4,18 @@ from collections.abc import Sequence
 
 from hermes.schema.events import Mode
 from hermes.schema.messages import Message, ToolFinished, UserMessage
+from hermes.text.translation import to_translate
 
 PLAN_TOOL = "present_plan"
-ACCEPTED = "The user accepted this plan"
+ACCEPTED = "The user accepted this plan"  # not translated: a model reads it
 """How the result of an accepted plan begins."""
 STARTS: dict[str, Mode] = {
-    "Start, and ask before each change": "ask",
-    "Start, and edit files in this folder without asking": "auto-edit",
-    "Start, and ask as little as possible": "full",
+    to_translate("Start, and ask before each change"): "ask",
+    to_translate("Start, and edit files in this folder without asking"): "auto-edit",
+    to_translate("Start, and ask as little as possible"): "full",
 }
 """The answers that accept a plan, and the mode that the work goes on in."""
-PINNED = "\n\n[The plan that the user accepted, word for word]\n"
+PINNED = "\n\n[The plan that the user accepted, word for word]\n"  # not translated
 """What stands before the plan at the end of a summary."""
 
 

@@ -11,6 +11,10 @@ from hermes.schema.events import (
     QuestionAnswered,
     QuestionAsked,
 )
+from hermes.text.translation import Later, translator
+
+t = translator(__name__)
+
 
 Request: TypeAlias = ApprovalRequested | QuestionAsked
 Answer: TypeAlias = ApprovalAnswered | QuestionAnswered
@@ -29,8 +33,8 @@ HASHED_FIELDS = (
 )
 """The fields that the hash of a request covers, in this order. The page computes it too (`static/app/approval_hash.js`)."""
 
-WRONG_KIND = "Approval requests and questions take different kinds of answers."
-NOT_SHOWN = "The request that is waiting is not the one that was shown."
+WRONG_KIND = t.later("Approval requests and questions take different kinds of answers.")
+NOT_SHOWN = t.later("The request that is waiting is not the one that was shown.")
 
 
 def approval_hash(request: ApprovalRequested | Mapping[str, Any]) -> str:
@@ -51,7 +55,7 @@ def is_same_kind(request: Request, answer: Answer) -> bool:
     )
 
 
-def misfit(request: Request, answer: Answer) -> str:
+def misfit(request: Request, answer: Answer) -> str | Later:
     """Why the answer does not fit the question; empty if it does. A denial needs no hash."""
     if not is_same_kind(request, answer):
         return WRONG_KIND

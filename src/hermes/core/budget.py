@@ -71,7 +71,7 @@ class Cap(msgspec.Struct):
     """What the running calls of this turn may use, by the budget that granted it. Other scopes have claims."""
     owner: str = ""
     """Whose limit it is, if not that of the settings."""
-    hint: str = ""
+    hint: str | Later = ""
     """How to raise it."""
     key: str = ""
     """What it counts for, such as the id of a card."""
@@ -131,7 +131,11 @@ def parse_amount(text: str) -> tuple[Unit, float]:
     """Parses `$2.50`, `2.5 usd`, `200k` or `50000 tokens`. Raises ValueError for anything else."""
     found = re.fullmatch(_AMOUNT, text.strip())
     if not found or (found[1] and (found[4] or "usd").startswith("token")):
-        raise ValueError(f"{text!r} is not an amount: write $2.50 or 200k tokens")
+        raise ValueError(
+            t.logged(
+                "{text} is not an amount: write $2.50 or 200k tokens", text=repr(text)
+            )
+        )
     value = float(found[2]) * {"k": 1e3, "m": 1e6}.get((found[3] or "").lower(), 1)
     dollars = found[1] or (found[4] and not found[4].startswith("token"))
     return ("usd", value) if dollars else ("tokens", value)

@@ -15,7 +15,7 @@ from hermes.text.translation import translator
 
 t = translator(__name__)
 
-NOT_DESCRIBED = "it could not be described"
+NOT_DESCRIBED = t.logged("it could not be described")
 """How the description of an image begins that nobody could describe."""
 _WORDS = ("image", "picture", "vision", "multimodal")
 _REASONS = frozenset(("bad_request", "too_long", "refused", "not_found", "malformed"))

@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.images.image_info import convertible_type, media_type, pixel_size
-from hermes.installation import install_hint
+from hermes.text.install_words import install_hint
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -46,10 +46,10 @@ def shrunk(data: bytes, limits: ImageLimits) -> bytes:
     size = pixel_size(data)
     if size is None:
         raise NotShrunk("the picture is damaged: its size in pixels can't be read.")
-    what = f"the picture is too large ({len(data):,} bytes, {size.width} x {size.height} pixels)"
+    what = f"the picture is too large ({len(data):,} bytes, {size.width} x {size.height} pixels)"  # not translated
     _require_few(size.width * size.height, what)
     as_png = media_type(data[:16]) == "image/png"
-    broken = f"{what}, and can't be decoded"
+    broken = f"{what}, and can't be decoded"  # not translated
     return _encoded_within(data, limits, (what, broken), as_png=as_png)
 
 
@@ -59,10 +59,13 @@ def converted(data: bytes, limits: ImageLimits) -> bytes:
     Raises NotShrunk.
     """
     kind = convertible_type(data[:16]).removeprefix("image/").upper()
-    what = f"the picture is {kind}, which models don't take"
+    what = f"the picture is {kind}, which models don't take"  # not translated
     if kind == "HEIC":
         _require_heic(what)
-    words = (f"the picture ({kind}) is too large", f"{what}, and can't be decoded")
+    words = (
+        f"the picture ({kind}) is too large",
+        f"{what}, and can't be decoded",
+    )  # not translated
     return _encoded_within(data, limits, words, as_png=kind != "HEIC")
 
 

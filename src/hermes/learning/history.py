@@ -59,12 +59,12 @@ class LearningHistory:
         return (
             ""
             if self._repository.usable
-            else "git is not installed: changes are made, but not recorded"
+            else t.logged("git is not installed: changes are made, but not recorded")
         )
 
     def commit_manual_edits(self) -> None:
         """Commits manual edits since the last change, under the user's name."""
-        self.commit("edited by hand", Provenance("user"))
+        self.commit("edited by hand", Provenance("user"))  # not translated
 
     def commit(self, title: str, origin: Provenance) -> str:
         """Commits the files as they are. Returns the commit's hash; empty if nothing changed.
@@ -91,7 +91,9 @@ class LearningHistory:
         if not self._repository.usable or not self._repository.exists:
             return []
         with self._repository.locked() as git:
-            _commit(git, "edited by hand", Provenance("user"), self.present())
+            _commit(
+                git, "edited by hand", Provenance("user"), self.present()
+            )  # not translated
             out = git.text(
                 "log",
                 f"--max-count={limit}",
@@ -117,7 +119,9 @@ class LearningHistory:
         the same lines.
         """
         with self._repository.locked() as git:
-            _commit(git, "edited by hand", Provenance("user"), self.present())
+            _commit(
+                git, "edited by hand", Provenance("user"), self.present()
+            )  # not translated
             commit = _find(git, change)
             planned = [
                 self._undone(git, commit, path) for path in _touched(git, commit, under)
@@ -135,7 +139,9 @@ class LearningHistory:
     def restore(self, change: str, under: str, origin: Provenance) -> RevertReport:
         """Restores everything below `under` to its state after a change."""
         with self._repository.locked() as git:
-            _commit(git, "edited by hand", Provenance("user"), self.present())
+            _commit(
+                git, "edited by hand", Provenance("user"), self.present()
+            )  # not translated
             commit = _find(git, change)
             then = set(
                 git.text(
@@ -183,7 +189,10 @@ class LearningHistory:
                 merged = without(current, before or b"", after)
             if merged is not None:
                 return path, merged if merged or before is not None else None
-        hint = f"Nothing was changed. Restore a whole earlier state with --to, or edit {path} yourself."
+        hint = t.later(
+            "Nothing was changed. Restore a whole earlier state with --to, or edit {path} yourself.",
+            path=path,
+        )
         raise LearningError(
             t.later("{path} was changed since, in the same lines.", path=path),
             hint=hint,

@@ -118,7 +118,8 @@ class LearningService:
             return None
         text = self.skills.view(name).replace("</skill", "<\\/skill")
         self.skills.records.used(name, "command", self.now())
-        return f'{line.rstrip()}\n\n<skill name="{name}">\nThe user called this skill. Follow it.\n\n{text}\n</skill>'
+        head = f'<skill name="{name}">\nThe user called this skill. Follow it.'  # not translated
+        return f"{line.rstrip()}\n\n{head}\n\n{text}\n</skill>"
 
     def preview(self, change: Change) -> str:
         """Returns the diff that a change would make. Raises LearningError if it cannot be made."""
@@ -175,7 +176,10 @@ class LearningService:
         """Proposes this machine's version after a conflict. Writes it to a file if it can't be proposed."""
         from hermes.learning.remote import keep_aside
 
-        why = f"{conflict.path} was changed here and on another machine at once. This was the change here."
+        why = t.logged(
+            "{path} was changed here and on another machine at once. This was the change here.",
+            path=conflict.path,
+        )
         try:
             change = self.skills.change_between(
                 conflict.path, _text(conflict.theirs), _text(conflict.ours)
@@ -183,13 +187,14 @@ class LearningService:
             if change is not None:
                 self.propose(change, Provenance("hermes"), why)
                 return
-            reason = "It is not a file of a skill."
+            reason = t.logged("It is not a file of a skill.")
         except LearningError as error:
             reason = error.message
         except UnicodeDecodeError:
-            reason = "It is not text."
+            reason = t.logged("It is not text.")
         aside = keep_aside(self.home.root / "learning" / "conflicts", conflict)
-        waiting.warning("%s It is in %s. %s", why, aside, reason)
+        place = t.logged("It is in {path}.", path=aside)
+        waiting.warning("%s %s %s", why, place, reason)
 
     def is_users(self, change: Change) -> bool:
         """Returns whether a change would affect what the user wrote or pinned."""

@@ -77,7 +77,9 @@ class LearningRemote:
         pulled: dict[str, None] = {}
         conflicts: list[LearningConflict] = []
         with self._repository.locked() as git:
-            self._history.commit_into(git, "edited by hand", Provenance("user"))
+            self._history.commit_into(
+                git, "edited by hand", Provenance("user")
+            )  # not translated
             for _ in range(_MAX_ATTEMPTS):
                 theirs = self._fetch(git)
                 if theirs and theirs != _head(git):

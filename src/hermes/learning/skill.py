@@ -86,29 +86,50 @@ def problems(text: str, folder_name: str = "") -> list[str]:
     head = parse(text)
     if not head.fields:
         return [
-            "SKILL.md has no front matter: it must start with `---`, name, description, `---`"
+            t.logged(
+                "SKILL.md has no front matter: it must start with `---`, name, description, `---`"
+            )
         ]
     found: list[str] = []
     name, description = head.field("name"), head.field("description")
     if not is_name(name):
         found.append(
-            f"the name {name!r} is not lower-case letters, digits and single hyphens (at most 64)"
+            t.logged(
+                "the name {name} is not lower-case letters, digits and single hyphens (at most 64)",
+                name=repr(name),
+            )
         )
     elif folder_name and name != folder_name:
-        found.append(f"the name {name!r} is not that of its folder, {folder_name!r}")
+        found.append(
+            t.logged(
+                "the name {name} is not that of its folder, {folder}",
+                name=repr(name),
+                folder=repr(folder_name),
+            )
+        )
     if not description:
         found.append(
-            "the description is missing: say what the skill does and when to use it"
+            t.logged(
+                "the description is missing: say what the skill does and when to use it"
+            )
         )
     elif len(description) > MAX_DESCRIPTION_CHARS:
         found.append(
-            f"the description has {len(description):,} characters; at most {MAX_DESCRIPTION_CHARS:,}"
+            t.logged(
+                "the description has {count:,} characters; at most {limit:,}",
+                count=len(description),
+                limit=MAX_DESCRIPTION_CHARS,
+            )
         )
     if not head.body.strip():
-        found.append("there is no text below the front matter")
+        found.append(t.logged("there is no text below the front matter"))
     if len(head.body) > MAX_BODY_CHARS:
         found.append(
-            f"the text has {len(head.body):,} characters; at most {MAX_BODY_CHARS:,}. Move details into files"
+            t.logged(
+                "the text has {count:,} characters; at most {limit:,}. Move details into files",
+                count=len(head.body),
+                limit=MAX_BODY_CHARS,
+            )
         )
     return found
 
@@ -121,7 +142,7 @@ def is_name(name: str) -> bool:
 def require_name(name: str) -> str:
     """Returns the name. Raises LearningError if it is not valid."""
     if not is_name(name):
-        hint = "Use lower-case letters, digits and hyphens, at most 64."
+        hint = t.later("Use lower-case letters, digits and hyphens, at most 64.")
         raise LearningError(
             t.later("{name!r} can't be the name of a skill.", name=name), hint=hint
         )
@@ -185,7 +206,7 @@ def files_diff(
             continue
         place = f"skills/{name}/{path}"
         if b"\0" in old or b"\0" in new:
-            parts.append(f"Binary file {place} differs")
+            parts.append(t.logged("Binary file {place} differs", place=place))
         else:
             parts.append(
                 text_diff(

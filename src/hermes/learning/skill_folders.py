@@ -67,13 +67,15 @@ def read_head(
             "",
             folder,
             origin or "user",
-            problem=f"it can't be read ({error.strerror})",
+            problem=t.logged("it can't be read ({strerror})", strerror=error.strerror),
         )
     record = records.get(folder.name, SkillRecord())
     description = head.field("description")
-    wrong = "" if description else "its SKILL.md has no description"
+    wrong = "" if description else t.logged("its SKILL.md has no description")
     if not origin and (why := scan(f"{folder.name}\n{description}")):
-        wrong = f"its description looks like an injected instruction ({why})"
+        wrong = t.logged(
+            "its description looks like an injected instruction ({why})", why=why
+        )
     return Skill(
         folder.name,
         description,

@@ -79,7 +79,9 @@ def install(
 ) -> AppliedChange:
     """Installs the skill, pinned by its hash."""
     if chosen.dangers and not despite_dangers:
-        hint = "Nothing was installed. Read the files; if you are sure, install with --despite-dangers."
+        hint = t.later(
+            "Nothing was installed. Read the files; if you are sure, install with --despite-dangers."
+        )
         raise LearningError(
             t.later(
                 "{name} was not installed: {dangers}.",

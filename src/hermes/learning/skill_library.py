@@ -121,8 +121,10 @@ class SkillLibrary:
             for skill in offered[:_MAX_INDEXED_SKILLS]
         ]
         more = len(offered) - _MAX_INDEXED_SKILLS
-        lines += [f"({more} more: see skills_list)"] if more > 0 else []
-        head = f"{SKILLS_HEAD} Before such a task, read its skill with skill_view and follow it."
+        lines += (
+            [f"({more} more: see skills_list)"] if more > 0 else []
+        )  # not translated
+        head = f"{SKILLS_HEAD} Before such a task, read its skill with skill_view and follow it."  # not translated
         return "\n".join([head, *lines])
 
     def listing(self) -> str:
@@ -132,7 +134,7 @@ class SkillLibrary:
             for skill in self.all()
             if skill.offered
         ]
-        return "\n".join(lines) or "no skills yet"
+        return "\n".join(lines) or "no skills yet"  # not translated
 
     def view(self, name: str, file: str = "") -> str:
         """Returns the text of a skill or of one of its files, unless it looks injected."""
@@ -165,9 +167,9 @@ class SkillLibrary:
                 hint=t.later("Tell the user to run: hermes skills check"),
             )
         others = sorted(set(files) - {MAIN})
-        about = f"read them with skill_view; commands find them in {skill.folder}"
+        about = f"read them with skill_view; commands find them in {skill.folder}"  # not translated
         more = (
-            f"\n\n[files of this skill: {', '.join(others)}; {about}]"
+            f"\n\n[files of this skill: {', '.join(others)}; {about}]"  # not translated
             if others and path == MAIN
             else ""
         )

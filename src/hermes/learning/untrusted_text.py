@@ -11,6 +11,10 @@ from hermes.primitives.recent import RecentDict
 from hermes.schema.event_base import Event
 from hermes.schema.events import TurnStarted
 from hermes.schema.messages import ToolFinished
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _OWN = frozenset(
     ("memory", "skills_list", "skill_view", "skill_manage", "todo", "ask_user")
@@ -38,9 +42,15 @@ class UntrustedText:
             if not isinstance(event, ToolFinished) or event.name in _OWN:
                 continue
             if event.text.startswith(FENCE):
-                outside = f"{event.name} read text from outside before this"
+                outside = t.logged(
+                    "{name} read text from outside before this", name=event.name
+                )
             if not injected and (why := self._scanned(event.text)):
-                injected = f"a result of {event.name} seems to contain injected instructions ({why})"
+                injected = t.logged(
+                    "a result of {name} seems to contain injected instructions ({why})",
+                    name=event.name,
+                    why=why,
+                )
         return outside or injected
 
     def _scanned(self, text: str) -> str:

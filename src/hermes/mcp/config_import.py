@@ -14,6 +14,10 @@ from hermes.settings.json5_read import parse_json5
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.redaction import has_credentials
 from hermes.settings.secrets import is_secret_name
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 MAX_FILE_BYTES = 8 * 1024 * 1024
 _PLACEHOLDER = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
@@ -70,7 +74,7 @@ def find_servers(program: str, file: Path, folder: Path) -> list[FoundServer]:
     with file.open("rb") as opened:
         data = opened.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
-        raise ValueError("it is too large")
+        raise ValueError(t.logged("it is too large"))
     content = _parsed(data.decode("utf-8-sig"), file.suffix)
     found: dict[str, FoundServer] = {}
     for entries in _sections(content, folder):
@@ -199,17 +203,19 @@ def _named(server: str, key: str, text: str, secrets: dict[str, str]) -> str:
 def _problem(name: str, values: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
     words = [values.get("command", ""), values.get("url", ""), *values.get("args", ())]
     problems = {
-        "its name can't be used": not is_server_name(name),
-        "it needs either a command or a url": bool(values.get("command"))
+        t.logged("its name can't be used"): not is_server_name(name),
+        t.logged("it needs either a command or a url"): bool(values.get("command"))
         == bool(values.get("url")),
-        "it uses the old HTTP+SSE transport": entry.get("type") == "sse",
-        "it takes variables from a file, which is not read": bool(entry.get("envFile")),
+        t.logged("it uses the old HTTP+SSE transport"): entry.get("type") == "sse",
+        t.logged("it takes variables from a file, which is not read"): bool(
+            entry.get("envFile")
+        ),
     }
     for problem, is_so in problems.items():
         if is_so:
             return problem
     if not all(isinstance(word, str) for word in words):
-        return "its arguments are not texts"
+        return t.logged("its arguments are not texts")
     texts = (
         *words,
         values.get("cwd", ""),
@@ -217,7 +223,9 @@ def _problem(name: str, values: Mapping[str, Any], entry: Mapping[str, Any]) -> 
         *values.get("headers", {}).values(),
     )
     if any(_UNSUPPORTED.search(str(text)) for text in texts):
-        return "it refers to a value that only its program knows"
+        return t.logged("it refers to a value that only its program knows")
     if any(is_secret_value(word) or has_credentials(word) for word in words):
-        return "its command or address contains a key; add it with --env or --header"
+        return t.logged(
+            "its command or address contains a key; add it with --env or --header"
+        )
     return ""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import msgspec
 
 from hermes.children.process_tree import describe_exit
-from hermes.installation import install_hint
 from hermes.mcp.definitions import Listing, RawTool, listing
 from hermes.mcp.safe_text import (
     ConnectionClosed,
@@ -29,6 +28,7 @@ from hermes.mcp.server_limits import NotificationFilter
 from hermes.mcp.server_prompts import prompt_listing
 from hermes.mcp.stdio_server import ServerChild
 from hermes.settings.mcp import McpToolSettings
+from hermes.text.install_words import install_hint
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -320,10 +320,14 @@ class McpConnection:
             return ServerFailed(t.later("it closed the connection"))
         code = self._child.return_code
         words = self._safe(self._child.last_words())
-        how = "it closed its output"
+        how = t.later("it closed its output")
         if code is not None:
-            how = f"it ended by itself ({describe_exit(code)})"
-        hint = f"What it wrote is in {self._child.log.path}." if words else ""
+            how = t.later("it ended by itself ({exit})", exit=describe_exit(code))
+        hint = (
+            t.later("What it wrote is in {path}.", path=self._child.log.path)
+            if words
+            else ""
+        )
         return ServerFailed(how, hint=hint, said=words)
 
     def _safe(self, words: object) -> str:

@@ -12,6 +12,10 @@ from hermes.mcp.safe_text import one_line, plain
 from hermes.mcp.server_prompts import PromptDefinition
 from hermes.schema.tool_spec import ToolSpec
 from hermes.settings.mcp import McpToolSettings
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 PREFIX = "mcp"
 MAX_TOOLS = 512
@@ -103,13 +107,19 @@ def listing(
             continue
         name = one_line(tool.name, 60)
         if tool.name in tools:
-            left_out.append(f"{name}: two tools have that name")
+            left_out.append(t.logged("{name}: two tools have that name", name=name))
             continue
         made = _definition(tool)
         if isinstance(made, str):
             left_out.append(f"{name}: {made}")
         elif len(tools) >= MAX_TOOLS:
-            left_out.append(f"{name}: only the first {MAX_TOOLS} are offered")
+            left_out.append(
+                t.logged(
+                    "{name}: only the first {count} are offered",
+                    name=name,
+                    count=MAX_TOOLS,
+                )
+            )
         else:
             found = "" if tool.name in chosen.vetted else _injection(tool, scan)
             if found:
@@ -123,7 +133,9 @@ def _injection(tool: RawTool, scan: Callable[[str], str]) -> str:
     """Says what looks like an instruction to the model, or is hidden, in anything that the model would read of a tool."""
     found = scan("\n".join((tool.description, *dict.fromkeys(_texts(tool.parameters)))))
     return (
-        f"its description looks like an attack ({one_line(found, 120)})"
+        t.logged(
+            "its description looks like an attack ({found})", found=one_line(found, 120)
+        )
         if found
         else ""
     )
@@ -146,20 +158,24 @@ def _texts(value: Any) -> Iterator[str]:
 def _definition(tool: RawTool) -> Definition | str:
     """Returns the tool with harmless text, or why it can't be offered."""
     if not _TOOL.fullmatch(tool.name):
-        return "its name has characters that a tool's name can't have"
+        return t.logged("its name has characters that a tool's name can't have")
     if (
         not isinstance(tool.parameters, dict)
         or tool.parameters.get("type", "object") != "object"
     ):
-        return "its parameters are not described as an object"
+        return t.logged("its parameters are not described as an object")
     if not _is_sound(tool.parameters):
-        return "its parameters are described in a way that models can't read"
+        return t.logged("its parameters are described in a way that models can't read")
     try:
         size = len(msgspec.json.encode(tool.parameters))
     except (msgspec.MsgspecError, RecursionError, TypeError, ValueError):
-        return "its parameters can't be read"
+        return t.logged("its parameters can't be read")
     if size > MAX_SCHEMA_BYTES:
-        return f"its parameters take {size:,} bytes (at most {MAX_SCHEMA_BYTES:,})"
+        return t.logged(
+            "its parameters take {size:,} bytes (at most {limit:,})",
+            size=size,
+            limit=MAX_SCHEMA_BYTES,
+        )
     words = plain(tool.description).strip()
     if len(words) > MAX_DESCRIPTION_CHARACTERS:
         words = words[:MAX_DESCRIPTION_CHARACTERS] + " [...]"
@@ -224,25 +240,33 @@ def difference(before: Definition, now: Definition) -> str:
     lines: list[str] = []
     if before.description != now.description:
         lines += [
-            f"Before: {one_line(before.description, 600)}",
-            f"Now: {one_line(now.description, 1200)}",
+            t.logged("Before: {text}", text=one_line(before.description, 600)),
+            t.logged("Now: {text}", text=one_line(now.description, 1200)),
         ]
     old, new = (
         before.parameters.get("properties", {}),
         now.parameters.get("properties", {}),
     )
-    for words, names in (
-        ("New arguments", [name for name in new if name not in old]),
-        ("Arguments that are gone", [name for name in old if name not in new]),
-        (
-            "Arguments that are described differently",
-            [name for name in new if name in old and new[name] != old[name]],
-        ),
-    ):
-        if names:
-            lines.append(f"{words}: {one_line(', '.join(names))}")
-    if before.read_only != now.read_only:
+    added = [name for name in new if name not in old]
+    gone = [name for name in old if name not in new]
+    other = [name for name in new if name in old and new[name] != old[name]]
+    if added:
+        lines.append(t.logged("New arguments: {names}", names=_listed(added)))
+    if gone:
+        lines.append(t.logged("Arguments that are gone: {names}", names=_listed(gone)))
+    if other:
         lines.append(
-            f"It now says that it {'only reads' if now.read_only else 'may change something'}."
+            t.logged(
+                "Arguments that are described differently: {names}",
+                names=_listed(other),
+            )
         )
-    return "\n".join(lines) or "Its parameters are described differently."
+    if before.read_only != now.read_only:
+        reads = t.logged("It now says that it only reads.")
+        changes = t.logged("It now says that it may change something.")
+        lines.append(reads if now.read_only else changes)
+    return "\n".join(lines) or t.logged("Its parameters are described differently.")
+
+
+def _listed(names: list[str]) -> str:
+    return one_line(", ".join(names))

@@ -10,6 +10,10 @@ from hermes.core.ports import AskUser
 from hermes.errors import ToolFailed
 from hermes.mcp.safe_text import one_line, plain
 from hermes.primitives.untyped import object_of, objects_of
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 DECLINE = "Decline"
 _DONE = "Done"
@@ -46,7 +50,12 @@ async def _visit(server: str, message: str, url: str, ask: AskUser) -> None:
         or " " in url
     ):
         raise Declined
-    text = f"The MCP server {server} asks you to open an address: {message}\n{url}\nOpen it only if you expect this."
+    head = t.logged(
+        "The MCP server {server} asks you to open an address: {message}",
+        server=server,
+        message=message,
+    )
+    text = f"{head}\n{url}\n{t.logged('Open it only if you expect this.')}"
     if (await ask(text, (_DONE, DECLINE))).strip().lower() != _DONE.lower():
         raise Declined
 
@@ -54,7 +63,9 @@ async def _visit(server: str, message: str, url: str, ask: AskUser) -> None:
 async def _form(
     server: str, message: str, schema: Mapping[str, Any], ask: AskUser
 ) -> dict[str, Any]:
-    head = f"The MCP server {server} asks: {message}"
+    head = t.logged(
+        "The MCP server {server} asks: {message}", server=server, message=message
+    )
     fields = schema.get("properties", {})
     if not isinstance(fields, dict) or len(fields) > _MAX_FIELDS:
         raise Declined
@@ -65,7 +76,8 @@ async def _form(
     required = schema.get("required") or ()
     content: dict[str, Any] = {}
     for number, (name, field) in enumerate(fields.items()):
-        intro = head if number == 0 else f"The MCP server {server} also asks:"
+        also = t.logged("The MCP server {server} also asks:", server=server)
+        intro = also if number else head
         value = await _field(intro, name, field, ask, is_required=name in required)
         if value is not None:
             content[name] = value
@@ -80,7 +92,9 @@ async def _field(
     about = one_line(str(field.get("description") or ""), 300)
     choices = _choices(field)
     wanted = f"{label}: {about}" if about else label
-    text = f"{intro}\n{wanted}{'' if is_required else ' (may be left empty)'}"
+    if not is_required:
+        wanted = t.logged("{wanted} (may be left empty)", wanted=wanted)
+    text = f"{intro}\n{wanted}"
     options = (*choices, DECLINE)
     for _ in range(_MAX_FIELD_ATTEMPTS):
         given = (await ask(text, options)).strip()
@@ -91,7 +105,7 @@ async def _field(
         try:
             return _value(given, field, choices)
         except ValueError as problem:
-            text = f"{wanted}: {problem}. Please try again."
+            text = f"{wanted}\n{problem}"
     raise Declined
 
 
@@ -111,7 +125,7 @@ def _value(given: str, field: Mapping[str, Any], choices: tuple[str, ...]) -> An
     match field.get("type"):
         case "boolean":
             if given.lower() not in _YES | _NO:
-                raise ValueError("it has to be yes or no")
+                raise ValueError(t.logged("It has to be yes or no. Please try again."))
             return given.lower() in _YES
         case "integer" | "number" as kind:
             return _number(given, field, whole=kind == "integer")
@@ -130,16 +144,21 @@ def _number(given: str, field: Mapping[str, Any], *, whole: bool) -> float:
         number = int(given) if whole else float(given)
     except ValueError:
         raise ValueError(
-            "it has to be a whole number" if whole else "it has to be a number"
+            t.logged("It has to be a whole number. Please try again.")
+            if whole
+            else t.logged("It has to be a number. Please try again.")
         ) from None
     low, high = field.get("minimum"), field.get("maximum")
     if (isinstance(low, (int, float)) and number < low) or (
         isinstance(high, (int, float)) and number > high
     ):
-        limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (
-            high is not None
+        raise ValueError(
+            t.logged(
+                "It has to be in this range: {low} to {high}. Please try again.",
+                low=_limit(low),
+                high=_limit(high),
+            )
         )
-        raise ValueError(f"it has to be {' and '.join(limits)}")
     return number
 
 
@@ -147,7 +166,10 @@ def _chosen(given: str, choices: tuple[str, ...]) -> str:
     for choice in choices:
         if choice.lower() == given.lower():
             return choice
-    raise ValueError(f"it has to be one of {', '.join(choices)}")
+    names = ", ".join(choices)
+    raise ValueError(
+        t.logged("It has to be one of {names}. Please try again.", names=names)
+    )
 
 
 def _text(given: str, field: Mapping[str, Any]) -> str:
@@ -155,8 +177,15 @@ def _text(given: str, field: Mapping[str, Any]) -> str:
     if (isinstance(low, int) and len(given) < low) or (
         isinstance(high, int) and len(given) > high
     ):
-        limits = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (
-            high is not None
+        raise ValueError(
+            t.logged(
+                "It has to have {low} to {high} characters. Please try again.",
+                low=_limit(low),
+                high=_limit(high),
+            )
         )
-        raise ValueError(f"it has to have {' and '.join(limits)} characters")
     return given
+
+
+def _limit(value: object) -> str:
+    return "…" if value is None else str(value)

@@ -11,7 +11,7 @@ from mcp.client.streamable_http import streamable_http_client
 from hermes import __version__
 from hermes.mcp.safe_text import ServerFailed
 from hermes.mcp.stdio_server import MAX_MESSAGE_BYTES
-from hermes.text.translation import translator
+from hermes.text.translation import LaterWords, LoggedWords, to_translate, translator
 
 t = translator(__name__)
 
@@ -19,26 +19,28 @@ if TYPE_CHECKING:
     from hermes.mcp.server_config import LoginSource
 
 LOOPBACK_HOSTS = frozenset(("localhost", "127.0.0.1", "::1"))
-_LOGIN = (
-    "Sign in: hermes mcp login {name}. Or give it a token in its headers (Authorization: Bearer ${NAME_TOKEN}), and "
-    "store it with: hermes config set "
-    "NAME_TOKEN."
+_LOGIN = to_translate(
+    "Sign in: hermes mcp login {name}. Or give it a token in its headers (Authorization: "
+    "Bearer ${NAME_TOKEN}), and store it with: hermes config set NAME_TOKEN."
 )
 _WORDS = {
-    401: ("it needs you to sign in (401)", _LOGIN),
+    401: (to_translate("it needs you to sign in (401)"), _LOGIN),
     403: (
-        "it refused access (403)",
-        "Check that the token in its headers may use it.",
+        to_translate("it refused access (403)"),
+        to_translate("Check that the token in its headers may use it."),
     ),
     404: (
-        "there is nothing at its address (404)",
-        "Check its url; it often ends in /mcp.",
+        to_translate("there is nothing at its address (404)"),
+        to_translate("Check its url; it often ends in /mcp."),
     ),
     405: (
-        "its address does not accept MCP requests (405)",
-        "Check its url; it often ends in /mcp.",
+        to_translate("its address does not accept MCP requests (405)"),
+        to_translate("Check its url; it often ends in /mcp."),
     ),
-    429: ("it got too many requests (429)", "Wait a while."),
+    429: (
+        to_translate("it got too many requests (429)"),
+        to_translate("Wait a while."),
+    ),
 }
 
 
@@ -59,7 +61,11 @@ class _Bounded(httpx2.AsyncByteStream):
         async for chunk in self._inner:
             size += len(chunk)
             if size > self._limit:
-                raise TooLarge(f"it sent more than {self._limit // 2**20} MiB")
+                raise TooLarge(
+                    t.logged(
+                        "it sent more than {limit} MiB", limit=self._limit // 2**20
+                    )
+                )
             yield chunk
 
     # pyrefly: ignore[missing-override-decorator]
@@ -146,9 +152,12 @@ def require_safe(url: str, headers: Mapping[str, str]) -> None:
         )
 
 
-def refusal_words(status: int, name: str) -> tuple[str, str]:
+def refusal_words(status: int, name: str) -> tuple[LaterWords, LaterWords]:
     """Says what an HTTP status of a server means for the user, and what to do."""
-    words, hint = _WORDS.get(
-        status, (f"it answered with an error ({status})", "Try again later.")
+    if status in _WORDS:
+        words, hint = _WORDS[status]
+        return LoggedWords(words), LoggedWords(hint.replace("{name}", name))
+    return (
+        t.later("it answered with an error ({status})", status=status),
+        t.later("Try again later."),
     )
-    return words, hint.replace("{name}", name)

@@ -9,7 +9,7 @@ import msgspec
 from hermes.mcp import oauth
 from hermes.mcp.logins import LoginStore, ServerLogin, login_command, unix_now
 from hermes.mcp.safe_text import ServerFailed
-from hermes.text.translation import translator
+from hermes.text.translation import Later, translator
 
 t = translator(__name__)
 
@@ -69,5 +69,5 @@ class LoginAuth(httpx2.Auth):
             self._store.save(self._server, fresh)  # before anybody uses it
             return fresh
 
-    def _hint(self) -> str:
-        return f"Sign in again: {login_command(self._server)}"
+    def _hint(self) -> Later:
+        return t.later("Sign in again: {command}", command=login_command(self._server))

@@ -169,7 +169,11 @@ class Peer:
                     "request_state": result.request_state,
                 }
             )
-        raise ServerRefused(f"it asked for input more than {_MAX_INPUT_ROUNDS} times")
+        raise ServerRefused(
+            t.logged(
+                "it asked for input more than {count} times", count=_MAX_INPUT_ROUNDS
+            )
+        )
 
     async def _answer(self, key: str, asked: Any) -> Any:
         meta = asked.params.meta if asked.params else None
@@ -237,7 +241,10 @@ async def _answered(request: Awaitable[Any]) -> Any:
         raise ServerRefused(error.error.message) from error
     except ValidationError as error:
         raise ServerRefused(
-            f"its answer does not follow the protocol ({error.error_count()} problems)"
+            t.logged(
+                "its answer does not follow the protocol ({count} problems)",
+                count=error.error_count(),
+            )
         ) from error
 
 
@@ -317,7 +324,8 @@ def _unreadable(line: bytes) -> SessionMessage | None:
     if found is None:
         return None
     problem = types.ErrorData(
-        code=types.PARSE_ERROR, message="its answer can't be read"
+        code=types.PARSE_ERROR,
+        message="its answer can't be read",  # not translated
     )
     return SessionMessage(
         types.JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=problem)

@@ -118,7 +118,7 @@ class McpServer:
 
     def _state(self) -> tuple[ServerState, str]:
         if not self.settings.enabled:
-            return "off", "it is not enabled"
+            return "off", t.logged("it is not enabled")
         if self._connection is not None and self._connection.alive:
             flood = (
                 f"; {self._connection.dropped:,} messages dropped"
@@ -132,7 +132,7 @@ class McpServer:
             return "failed", self._failure.full if isinstance(
                 self._failure, ServerFailed
             ) else self._failure.message
-        return "idle", "it is connected at the first call"
+        return "idle", t.logged("it is connected at the first call")
 
     def changed(self) -> tuple[str, ...]:
         """Returns the tools that differ from what the user accepted."""
@@ -213,7 +213,9 @@ class McpServer:
     ) -> ToolResult:
         """Calls a tool that is still as the user accepted it. ToolFailed says what went wrong and what may have happened."""
         if not self.settings.enabled:
-            raise unusable(self.name, "it is not enabled", "Nothing was done.")
+            raise unusable(
+                self.name, t.logged("it is not enabled"), t.logged("Nothing was done.")
+            )
         try:
             connection = await self.connected()
             await self._pins.ensure(
@@ -311,13 +313,19 @@ class McpServer:
                 return unusable(
                     self.name,
                     failure.message,
-                    f"Nothing was done. {failure.hint}".strip(),
+                    f"Nothing was done. {failure.hint}".strip(),  # not translated
                 )
             case TimeoutError():
-                return unusable(self.name, "it does not answer", "Nothing was done.")
+                return unusable(
+                    self.name,
+                    t.logged("it does not answer"),
+                    t.logged("Nothing was done."),
+                )
             case _:
                 return unusable(
-                    self.name, "it refused to list its tools", "Nothing was done."
+                    self.name,
+                    t.logged("it refused to list its tools"),
+                    t.logged("Nothing was done."),
                 )
 
     async def _run(
@@ -355,7 +363,7 @@ class McpServer:
                 source=source(self.name),
             )
         except ServerFailed as failure:
-            hint = (
+            hint = t.later(
                 "The call may or may not have taken effect. Check before you continue."
             )
             hint = f"{hint} {failure.hint}".strip()

@@ -178,5 +178,5 @@ def _read(path: Path) -> bytes:
     with path.open("rb") as file:
         content = file.read(_MAX_FILE_BYTES + 1)
     if len(content) > _MAX_FILE_BYTES:
-        raise OSError("it is too large")
+        raise OSError(t.logged("it is too large"))
     return content

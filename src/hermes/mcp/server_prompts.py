@@ -64,7 +64,11 @@ def prompt_listing(
             texts += [str(item["name"]), str(item.get("description") or "")]
         if found := scan("\n".join(texts)):
             suspected.append(
-                f"prompt {name}: its description looks like an attack ({one_line(found, 120)})"
+                t.logged(
+                    "prompt {name}: its description looks like an attack ({found})",
+                    name=name,
+                    found=one_line(found, 120),
+                )
             )
             continue
         prompts[name] = PromptDefinition(

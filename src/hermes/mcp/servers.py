@@ -82,7 +82,7 @@ class ResourceTool:
         names = {"type": "string", "enum": sorted(servers)}
         uri = {
             "type": "string",
-            "description": "Which one; without it, all are listed.",
+            "description": "Which one; without it, all are listed.",  # not translated
         }
         self.spec = ToolSpec(
             name="mcp_resources",

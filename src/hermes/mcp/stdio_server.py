@@ -12,13 +12,16 @@ from hermes.children.helper_programs import find_program, skipped_program
 from hermes.children.piped_child import READ_BYTES, PipedChild
 from hermes.mcp.safe_text import ServerFailed, plain
 from hermes.primitives.files import make_private_folder, open_private
-from hermes.text.translation import translator
+from hermes.text.translation import Later, translator
 
 t = translator(__name__)
 
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 _MAX_LOG_BYTES = 256 * 1024
-_NO_PROGRAM = "Install it, or give its full path. Hermes does not look for a bare name in a project's own folders."
+_NO_PROGRAM = t.later(
+    "Install it, or give its full path. Hermes does not look for a bare name in a project's "
+    "own folders."
+)
 
 
 class ServerLaunch(msgspec.Struct, frozen=True):
@@ -135,7 +138,7 @@ class ServerChild:
             self.log.close()
 
 
-def _how_to_get(launch: ServerLaunch) -> str:
+def _how_to_get(launch: ServerLaunch) -> Later:
     """Says what to do when no program can be used."""
     found = (
         skipped_program(launch.command, {"PATH": launch.search_path})
@@ -144,7 +147,8 @@ def _how_to_get(launch: ServerLaunch) -> str:
     )
     if not found:
         return _NO_PROGRAM
-    return (
-        f"Hermes does not use {found}, because a model's commands can write in that folder."
-        " If you trust it, give its full path as the server's `command`."
+    return t.later(
+        "Hermes does not use {found}, because a model's commands can write in that folder. If you "
+        "trust it, give its full path as the server's `command`.",
+        found=found,
     )

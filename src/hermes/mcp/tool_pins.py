@@ -8,9 +8,13 @@ from hermes.errors import SettingsError, ToolFailed
 from hermes.mcp.definitions import Definition, Listing, difference
 from hermes.mcp.results import unusable
 from hermes.mcp.server_cache import ToolPins
+from hermes.text.translation import to_translate, translator
 
-ACCEPT = "Use it as it is now"
-REFUSE = "Don't use it"
+t = translator(__name__)
+
+
+ACCEPT = to_translate("Use it as it is now")
+REFUSE = to_translate("Don't use it")
 
 
 class PinnedTools:
@@ -69,17 +73,22 @@ class PinnedTools:
             raise unusable(
                 self._server,
                 error.message.rstrip("."),
-                f"Nothing was done. {error.hint}",
+                f"Nothing was done. {error.hint}",  # not translated: a model reads it
             ) from error
 
     async def _ask(
         self, before: Definition, now: Definition, context: ToolContext
     ) -> None:
-        what = f"The MCP server {self._server} has changed its tool {now.name} since you accepted it"
-        later = f"The user can look at it and accept it: hermes mcp test {self._server} --accept"
+        question = t.logged(
+            "The MCP server {server} has changed its tool {tool} since you accepted it.",
+            server=self._server,
+            tool=now.name,
+        )
+        what = question.removesuffix(".")
+        later = f"The user can look at it and accept it: hermes mcp test {self._server} --accept"  # not translated
         try:
             said = await context.ask(
-                f"{what}.\n{difference(before, now)}\nUse it?",
+                f"{question}\n{difference(before, now)}\n{t.logged('Use it?')}",
                 (ACCEPT, REFUSE),
             )
         except ToolFailed as nobody:
@@ -87,8 +96,9 @@ class PinnedTools:
                 f"{what}, and nobody could be asked.", hint=f"Nothing was done. {later}"
             ) from nobody
         if said.strip().lower() not in {ACCEPT.lower(), "yes", "y"}:
-            hint = (
-                f"Nothing was done. Do not try to do the same in another way. {later}"
+            hint = t.later(
+                "Nothing was done. Do not try to do the same in another way. {later}",
+                later=later,
             )
             raise ToolFailed(f"{what}, and the user does not want it.", hint=hint)
 

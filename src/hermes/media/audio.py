@@ -9,6 +9,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
+
 AudioFormat: TypeAlias = Literal["wav", "mp3", "ogg"]
 
 MEDIA_TYPES: dict[AudioFormat, str] = {
@@ -89,7 +94,7 @@ def samples_of(wav: bytes) -> "tuple[array.array[int], int]":
     """Returns the samples and rate of a mono 16-bit WAV file. Raises wave.Error or ValueError for any other file."""
     with wave.open(io.BytesIO(wav)) as reader:
         if reader.getnchannels() != 1 or reader.getsampwidth() != 2:
-            raise ValueError("it has more than one channel, or not 16 bits")
+            raise ValueError(t.logged("it has more than one channel, or not 16 bits"))
         samples = array.array("h")
         frames = reader.readframes(reader.getnframes())
         samples.frombytes(frames[: len(frames) // 2 * 2])

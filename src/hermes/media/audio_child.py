@@ -17,6 +17,10 @@ import msgspec
 
 from hermes.children.one_result import write_one_result
 from hermes.media.audio import SPEECH_RATE_HZ, cut_at_pauses, samples_of, wav_of
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 MAX_RECORDING_S = 2 * 3600
 _MAX_CPU_S = 3 * 3600
@@ -63,7 +67,12 @@ def decode(file: IO[bytes]) -> "array.array[int]":
     for frame in _resampled(file, "s16", SPEECH_RATE_HZ):
         samples.frombytes(frame.to_ndarray().tobytes())
         if len(samples) > MAX_RECORDING_S * SPEECH_RATE_HZ:
-            raise _NotUsable(f"it is longer than {MAX_RECORDING_S // 3600} hours")
+            raise _NotUsable(
+                t.logged(
+                    "it is longer than {hours} hours",
+                    hours=MAX_RECORDING_S // 3600,
+                )
+            )
     return samples
 
 
@@ -81,7 +90,7 @@ def _resampled(file: IO[bytes], sample_format: str, rate: int) -> Iterator[Any]:
     resampler = av.AudioResampler(format=sample_format, layout="mono", rate=rate)
     with av.open(file) as container:
         if not container.streams.audio:
-            raise _NotUsable("there is no sound in it")
+            raise _NotUsable(t.logged("there is no sound in it"))
         for frame in container.decode(audio=0):
             yield from resampler.resample(frame)
         yield from resampler.resample(None)
@@ -192,9 +201,11 @@ def work(
     try:
         return _done(task, arguments, file)
     except ImportError as error:
-        return ChildProblem(f"the package {error.name} is missing", error.name or "")
+        return ChildProblem(
+            t.logged("the package {name} is missing", name=error.name), error.name or ""
+        )
     except MemoryError:
-        return ChildProblem("it needs too much memory")
+        return ChildProblem(t.logged("it needs too much memory"))
     except Exception as error:  # noqa: BLE001 - libraries raise anything for a broken file
         return ChildProblem(_reason(error))
 
@@ -205,7 +216,7 @@ def _reason(error: Exception) -> str:
         return str(error)
     words = getattr(error, "strerror", None) or str(error)
     text = " ".join((words or type(error).__name__).split())[:300].rstrip(".")
-    return f"it is damaged, or not a sound file ({text})"
+    return t.logged("it is damaged, or not a sound file ({text})", text=text)
 
 
 def _done(
@@ -219,7 +230,7 @@ def _done(
         case "whisper", [model, *language]:
             return understand(decode(file), model, "".join(language))
         case _:
-            raise ValueError(f"there is no task {task}")
+            raise ValueError(f"there is no task {task}")  # not translated
 
 
 def main() -> None:

@@ -14,12 +14,16 @@ from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_in import SENSE as SPEECH_IN
 from hermes.media.speech_in import Transcript
 from hermes.media.speech_out import SENSE as SPEECH_OUT
+from hermes.text.translation import JoinedWords, LaterWords, translator
 from hermes.tools.sandbox.confined_run import (
     ConfinedOutput,
     ConfinedProgram,
     run_confined,
 )
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
+
+t = translator(__name__)
+
 
 _MAX_TEXT_BYTES = 2_000_000
 
@@ -35,15 +39,15 @@ class SpeechCommand:
         if not command:
             raise self.error(
                 MediaErrorKind.NOT_CONFIGURED,
-                "There is no command.",
-                hint=f"Set one: hermes config set {setting}",
+                t.later("There is no command."),
+                hint=t.later("Set one: hermes config set {setting}", setting=setting),
             )
         program = find_program(command[0], deps.environment)
         if program is None:
             raise self.error(
                 MediaErrorKind.NOT_CONFIGURED,
-                f"There is no program {command[0]}.",
-                hint=f"Install it, or change {setting}.",
+                t.later("There is no program {command}.", command=command[0]),
+                hint=t.later("Install it, or change {setting}.", setting=setting),
             )
         self.program = program
         self._arguments = command[1:]
@@ -66,21 +70,36 @@ class SpeechCommand:
             output = run_confined(program, folder)
         except OSError as error:
             raise self.error(
-                MediaErrorKind.NOT_SUPPORTED, f"{name} can't be started: {error}."
+                MediaErrorKind.NOT_SUPPORTED,
+                t.later("{name} can't be started: {error}.", name=name, error=error),
             ) from error
         if output.exit_code is None:
             raise self.error(
-                MediaErrorKind.NETWORK, f"{name} took longer than {timeout_s:g} s."
+                MediaErrorKind.NETWORK,
+                t.later(
+                    "{name} took longer than {timeout_s:g} s.",
+                    name=name,
+                    timeout_s=timeout_s,
+                ),
             )
         if output.exit_code:
             said = " ".join(output.data.decode("utf-8", "replace").split())[-300:]
             raise self.error(
                 MediaErrorKind.REFUSED,
-                f"{name} failed with exit code {output.exit_code}. {said}".rstrip(),
+                JoinedWords(
+                    t.later(
+                        "{name} failed with exit code {code}.",
+                        name=name,
+                        code=output.exit_code,
+                    ),
+                    said,
+                ),
             )
         return output
 
-    def error(self, kind: MediaErrorKind, text: str, hint: str = "") -> MediaError:
+    def error(
+        self, kind: MediaErrorKind, text: str | LaterWords, hint: str | LaterWords = ""
+    ) -> MediaError:
         return MediaError(kind, text, sense=self.sense, hint=hint)
 
 
@@ -167,6 +186,9 @@ class CommandSpeaker:
         if kind is None:
             raise self._command.error(
                 MediaErrorKind.NOT_SUPPORTED,
-                f"{Path(self._command.program).name} wrote no WAV, MP3 or OGG file to {{output}}.",
+                t.later(
+                    "{name} wrote no WAV, MP3 or OGG file to {{output}}.",
+                    name=Path(self._command.program).name,
+                ),
             )
         return Audio(data, kind)

@@ -10,9 +10,9 @@ import msgspec
 
 from hermes.children.own_python import module_command
 from hermes.errors import MediaError, MediaErrorKind
-from hermes.installation import install_hint
 from hermes.media.audio import Audio, AudioFormat, audio_format
 from hermes.media.audio_child import ChildAudio, ChildProblem, ChildTranscript
+from hermes.text.install_words import install_hint
 from hermes.text.translation import translator
 from hermes.tools.sandbox.confined_run import ConfinedProgram, run_confined
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
@@ -22,7 +22,7 @@ t = translator(__name__)
 _MAX_OUTPUT_BYTES = 400 * 1024**2
 _CONVERSION_TIMEOUT_S = 300.0
 _SENSE = "sound conversion"
-_UNREADABLE_HINT = (
+_UNREADABLE_HINT = t.later(
     "The file is unchanged. Record it again, or convert it to WAV, MP3 or OGG."
 )
 _RESULT = msgspec.json.Decoder(ChildAudio | ChildTranscript | ChildProblem)

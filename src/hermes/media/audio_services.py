@@ -20,7 +20,7 @@ from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_in import SENSE as SPEECH_IN
 from hermes.media.speech_in import Transcript
 from hermes.media.speech_out import SENSE as SPEECH_OUT
-from hermes.text.translation import translator
+from hermes.text.translation import JoinedWords, LaterWords, translator
 
 t = translator(__name__)
 
@@ -69,11 +69,19 @@ class AudioService:
                 data = self._body(answer)
         except httpx2.TimeoutException as error:
             raise self._error(
-                MediaErrorKind.NETWORK, f"{self.host} took longer than {timeout_s:g} s."
+                MediaErrorKind.NETWORK,
+                t.later(
+                    "{host} took longer than {timeout_s:g} s.",
+                    host=self.host,
+                    timeout_s=timeout_s,
+                ),
             ) from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self._error(
-                MediaErrorKind.NETWORK, f"{self.host} can't be reached: {error}."
+                MediaErrorKind.NETWORK,
+                t.later(
+                    "{host} can't be reached: {error}.", host=self.host, error=error
+                ),
             ) from error
         if answer.status_code != 200:
             raise self._failure(answer.status_code, data)
@@ -87,7 +95,11 @@ class AudioService:
             if size > _MAX_ANSWER_BYTES:
                 raise self._error(
                     MediaErrorKind.TOO_LARGE,
-                    f"{self.host} sent more than {_MAX_ANSWER_BYTES // 1024**2} MB.",
+                    t.later(
+                        "{host} sent more than {size} MB.",
+                        host=self.host,
+                        size=_MAX_ANSWER_BYTES // 1024**2,
+                    ),
                 )
             chunks.append(chunk)
         return b"".join(chunks)
@@ -95,25 +107,43 @@ class AudioService:
     def _failure(self, status: int, data: bytes) -> MediaError:
         """Returns the error for an HTTP status, for the person and the model."""
         said = " ".join(data[:300].decode("utf-8", "replace").split())
-        detail = f" It says: {said}" if said else ""
+        detail = t.later("It says: {said}", said=said) if said else ""
         host = self.host
         if status in (401, 403):
-            kind, text = MediaErrorKind.REFUSED, f"{host} rejected the key ({status})."
+            kind, text = (
+                MediaErrorKind.REFUSED,
+                t.later(
+                    "{host} rejected the key ({status}).", host=host, status=status
+                ),
+            )
         elif status in (402, 429):
-            text = f"{host} refused: too many requests, or no credit ({status})."
+            text = t.later(
+                "{host} refused: too many requests, or no credit ({status}).",
+                host=host,
+                status=status,
+            )
             kind = MediaErrorKind.REFUSED
         elif status == 413:
-            kind, text = MediaErrorKind.TOO_LARGE, f"It is too large for {host}."
+            kind, text = (
+                MediaErrorKind.TOO_LARGE,
+                t.later("It is too large for {host}.", host=host),
+            )
         elif status == 404:
-            text = f"{host} has no such address or model (404)."
+            text = t.later("{host} has no such address or model (404).", host=host)
             kind = MediaErrorKind.NOT_SUPPORTED
         elif status >= 500:
-            kind, text = MediaErrorKind.NETWORK, f"{host} failed ({status})."
+            kind, text = (
+                MediaErrorKind.NETWORK,
+                t.later("{host} failed ({status}).", host=host, status=status),
+            )
         else:
-            kind, text = MediaErrorKind.REFUSED, f"{host} refused ({status})."
-        return self._error(kind, text + detail)
+            kind, text = (
+                MediaErrorKind.REFUSED,
+                t.later("{host} refused ({status}).", host=host, status=status),
+            )
+        return self._error(kind, JoinedWords(text, detail))
 
-    def _error(self, kind: MediaErrorKind, text: str) -> MediaError:
+    def _error(self, kind: MediaErrorKind, text: str | LaterWords) -> MediaError:
         return MediaError(kind, text, sense=self._sense)
 
 

@@ -9,7 +9,7 @@ from hermes.children.helper_programs import find_program
 from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.image_generation import SENSE, ImageRequest, MadeImage
 from hermes.media.picture_folder import MAX_PICTURE_BYTES, SUFFIXES
-from hermes.text.translation import translator
+from hermes.text.translation import JoinedWords, LaterWords, translator
 from hermes.tools.sandbox.confined_run import ConfinedProgram, run_confined
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
 
@@ -102,23 +102,30 @@ class CommandImages:
         try:
             done = run_confined(program, folder)
         except OSError as error:
-            raise self._failed(f"can't be started: {error}") from error
+            raise self._failed(
+                t.later("can't be started: {error}", error=error)
+            ) from error
         said = " ".join(done.data.decode("utf-8", "replace").split())[-300:]
         if done.exit_code is None:
-            raise self._failed(f"was stopped after {self._timeout_s:g} s. {said}")
+            raise self._failed(
+                t.later("was stopped after {seconds:g} s", seconds=self._timeout_s),
+                said,
+            )
         if done.exit_code:
-            raise self._failed(f"ended with exit code {done.exit_code}. {said}")
+            raise self._failed(
+                t.later("ended with exit code {code}", code=done.exit_code), said
+            )
 
     def _written(self, output: Path) -> bytes:
         if output.is_symlink() or not output.is_file():
-            raise self._failed("wrote no picture to {output}")
+            raise self._failed(t.later("wrote no picture to {output}"))
         if output.stat().st_size > MAX_PICTURE_BYTES:
-            raise self._failed("wrote a file that is too large")
+            raise self._failed(t.later("wrote a file that is too large"))
         return output.read_bytes()
 
-    def _failed(self, what: str) -> MediaError:
-        text = f"{self.model} {what}".rstrip(" .")
-        return MediaError(MediaErrorKind.REFUSED, f"{text}.", sense=SENSE)
+    def _failed(self, what: LaterWords, said: str = "") -> MediaError:
+        text = t.later("{name} {what}.", name=self.model, what=what)
+        return MediaError(MediaErrorKind.REFUSED, JoinedWords(text, said), sense=SENSE)
 
 
 def _no_option(prompt: str) -> str:

@@ -16,6 +16,10 @@ from hermes.media.image_generation import (
 )
 from hermes.media.image_service import ImageService, ServiceRequest
 from hermes.media.xai_images import data_url
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 QUEUE_URL = "https://queue.fal.run"
 DEFAULT_MODEL = "fal-ai/flux-2-dev"
@@ -85,7 +89,9 @@ class FalImages:
         )
         result = await self._waited(url, queued)
         if not result.images:
-            raise self._service.error(MediaErrorKind.REFUSED, "sent no picture")
+            raise self._service.error(
+                MediaErrorKind.REFUSED, t.later("sent no picture")
+            )
         return MadeImage(await self._content(result.images[0].url))
 
     async def _waited(self, url: str, queued: _Queued) -> _Result:
@@ -99,8 +105,8 @@ class FalImages:
         except TimeoutError as error:
             raise self._service.error(
                 MediaErrorKind.NETWORK,
-                f"took longer than {self._timeout_s:g} s",
-                hint="The user can raise media.images.timeout.",
+                t.later("took longer than {timeout_s:g} s", timeout_s=self._timeout_s),
+                hint=t.later("The user can raise media.images.timeout."),
             ) from error
         return self._decoded(await self._get(response_url), _Result)
 
@@ -128,5 +134,5 @@ class FalImages:
             return msgspec.json.decode(body, type=kind)
         except msgspec.MsgspecError as error:
             raise self._service.error(
-                MediaErrorKind.NOT_SUPPORTED, "sent a reply that can't be read"
+                MediaErrorKind.NOT_SUPPORTED, t.later("sent a reply that can't be read")
             ) from error

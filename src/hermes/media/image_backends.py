@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.errors import HermesError, MediaError, MediaErrorKind, ToolFailed
+from hermes.errors import (
+    HermesError,
+    MediaError,
+    MediaErrorKind,
+    ToolFailed,
+    Words,
+)
 from hermes.providers.routing import ModelRoute, keys_of, route_to
 from hermes.settings import Secrets, Settings
 from hermes.text.translation import translator
@@ -66,12 +72,15 @@ def build_backend(given: ImageSettings) -> "ImageBackend":
                 given.hermes_home,
                 options.timeout,
             )
-        raise _missing("There is no command.", "Set media.images.command.")
+        raise _missing(
+            t.later("There is no command."), t.later("Set media.images.command.")
+        )
     if name == "fal":
         return _fal(given)
     if not name:
         raise _missing(
-            "Nothing that makes pictures is set up.", "Set media.image_generation."
+            t.later("Nothing that makes pictures is set up."),
+            t.later("Set media.image_generation."),
         )
     return _service(given, name)
 
@@ -83,7 +92,7 @@ def _service(given: ImageSettings, name: str) -> "ImageBackend":
         keys = keys_of(route, given.secrets)
     except HermesError as error:
         what = error.message.replace("model.provider", "media.image_generation", 1)
-        raise _missing(what, error.hint) from error
+        raise _missing(what, error.hint_words) from error
     headers = dict(route.headers)
     if keys:
         headers["authorization"] = f"Bearer {keys[0]}"
@@ -118,7 +127,10 @@ def _fal(given: ImageSettings) -> "ImageBackend":
 
     key = given.secrets.get(FAL_KEY)
     if not key:
-        raise _missing("fal has no API key.", f"Set it: hermes config set {FAL_KEY}")
+        raise _missing(
+            t.later("fal has no API key."),
+            t.later("Set it: hermes config set {name}", name=FAL_KEY),
+        )
     options = given.settings.media.images
     return FalImages(
         options.model,
@@ -147,7 +159,10 @@ def _http(given: ImageSettings, label: str, key_variable: str) -> "ImageService"
         label,
         environment=given.environment,
         timeout_s=given.settings.media.images.timeout,
-        key_hint=f"The user can set another: hermes config set {key_variable}",
+        key_hint=t.later(
+            "The user can set another: hermes config set {key_variable}",
+            key_variable=key_variable,
+        ),
     )
 
 
@@ -181,5 +196,5 @@ def _download(given: ImageSettings) -> "Download":
     return fetch
 
 
-def _missing(message: str, hint: str) -> MediaError:
+def _missing(message: str | Words, hint: str | Words) -> MediaError:
     return MediaError(MediaErrorKind.NOT_CONFIGURED, message, sense=SENSE, hint=hint)

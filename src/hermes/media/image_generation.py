@@ -179,9 +179,14 @@ class ImageTool:
         folder = PictureFolder(self._parts.folder(session))
         image = folder.write(data, kind, _name(prompt))
         shown = msgspec.structs.replace(
-            image, withheld=True, description="The picture that you made."
+            image,
+            withheld=True,
+            description="The picture that you made.",  # not translated
         )
-        text = f"Saved in {image.source} ({size.width} x {size.height}). The user sees it; vision_analyze shows it to you."
+        text = (  # not translated
+            f"Saved in {image.source} ({size.width} x {size.height}). "
+            "The user sees it; vision_analyze shows it to you."
+        )
         return ToolResult(text=text, images=(shown,))
 
 

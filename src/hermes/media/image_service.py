@@ -9,7 +9,7 @@ import msgspec
 from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.image_generation import SENSE, ReferencePicture
 from hermes.providers.http_client import Http, HttpTimeouts, TransportFailure
-from hermes.text.translation import translator
+from hermes.text.translation import LaterWords, translator
 
 t = translator(__name__)
 
@@ -41,7 +41,7 @@ class ImageService:
         *,
         environment: Mapping[str, str],
         timeout_s: float,
-        key_hint: str = "",
+        key_hint: str | LaterWords = "",
     ) -> None:
         self.label = label
         self._environment = environment
@@ -91,12 +91,15 @@ class ImageService:
         finally:
             await http.aclose()
         if len(data) > MAX_REPLY_BYTES:
-            raise self.error(MediaErrorKind.TOO_LARGE, "sent too much")
+            raise self.error(MediaErrorKind.TOO_LARGE, t.later("sent too much"))
         return data
 
-    def error(self, kind: MediaErrorKind, what: str, hint: str = "") -> MediaError:
+    def error(
+        self, kind: MediaErrorKind, what: LaterWords, hint: str | LaterWords = ""
+    ) -> MediaError:
         """Returns an error of this service: `xAI sent too much.`"""
-        return MediaError(kind, f"{self.label} {what}.", sense=SENSE, hint=hint)
+        text = t.later("{name} {what}.", name=self.label, what=what)
+        return MediaError(kind, text, sense=SENSE, hint=hint)
 
     def _rejected(self, status: int, body: bytes) -> MediaError:
         detail = error_detail(body)
@@ -104,29 +107,35 @@ class ImageService:
         if status in (401, 403):
             return self.error(
                 MediaErrorKind.REFUSED,
-                f"rejected the API key{said}",
+                t.later("rejected the API key{said}", said=said),
                 hint=self._key_hint,
             )
         if status == 413:
-            return self.error(MediaErrorKind.TOO_LARGE, f"got too much{said}")
+            return self.error(
+                MediaErrorKind.TOO_LARGE, t.later("got too much{said}", said=said)
+            )
         if status == 404:
             return self.error(
                 MediaErrorKind.NOT_SUPPORTED,
-                f"does not offer this{said}",
-                hint="The user can name another model in media.images.model.",
+                t.later("does not offer this{said}", said=said),
+                hint=t.later("The user can name another model in media.images.model."),
             )
         if status == 429 or status >= 500:
             return self.error(
                 MediaErrorKind.NETWORK,
-                f"failed with {status}{said}",
-                "Try again later.",
+                t.later("failed with {status}{said}", status=status, said=said),
+                t.later("Try again later."),
             )
-        hint = ""
+        hint: str | LaterWords = ""
         if any(word in detail.lower() for word in _REFUSED):
-            hint = (
+            hint = t.later(
                 "Ask for something else: another try with the same words fails again."
             )
-        return self.error(MediaErrorKind.REFUSED, f"refused the request{said}", hint)
+        return self.error(
+            MediaErrorKind.REFUSED,
+            t.later("refused the request{said}", said=said),
+            hint,
+        )
 
 
 def error_detail(body: bytes) -> str:
@@ -167,12 +176,12 @@ def encode_form(
     boundary = f"hermes-{os.urandom(12).hex()}"
     pieces: list[bytes] = []
     for name, value in fields.items():
-        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'  # not translated
         pieces += [head.encode(), value.encode(), b"\r\n"]
     for part in parts:
         head = (
             f'--{boundary}\r\nContent-Disposition: form-data; name="{part.field}"; filename="{part.name}"\r\n'
-            f"Content-Type: {part.picture.media_type}\r\n\r\n"
+            f"Content-Type: {part.picture.media_type}\r\n\r\n"  # not translated
         )
         pieces += [head.encode(), part.picture.data, b"\r\n"]
     pieces.append(f"--{boundary}--\r\n".encode())

@@ -5,12 +5,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hermes.errors import MediaError, MediaErrorKind
-from hermes.installation import install_hint
 from hermes.media.audio_child import ChildTranscript
 from hermes.media.audio_conversion import run_audio_child
 from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_in import SENSE, Transcript
-from hermes.text.translation import translator
+from hermes.text.install_words import install_hint
+from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
 
@@ -48,7 +48,7 @@ class MoonshineTranscriber:
     """Moonshine tiny: small and fast, English only."""
 
     name = "moonshine"
-    label = "Moonshine tiny, English, on this machine"
+    label = to_translate("Moonshine tiny, English, on this machine")
 
     def __init__(self, deps: SpeechDeps) -> None:
         _require("moonshine_voice", "Moonshine")
@@ -85,7 +85,7 @@ class WhisperTranscriber:
     """Whisper base: about a hundred languages, which it detects."""
 
     name = "whisper"
-    label = "Whisper base, any language, on this machine"
+    label = to_translate("Whisper base, any language, on this machine")
 
     def __init__(self, deps: SpeechDeps) -> None:
         from hermes.media.speech_models import WHISPER, model_path

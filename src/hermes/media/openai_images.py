@@ -15,6 +15,9 @@ from hermes.media.image_service import (
     encode_form,
 )
 from hermes.schema.messages import Usage
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class _Item(msgspec.Struct):
@@ -89,12 +92,12 @@ async def read_reply(
         data = base64.b64decode(item.b64_json, validate=True) if item.b64_json else b""
     except (msgspec.MsgspecError, binascii.Error) as error:
         raise service.error(
-            MediaErrorKind.NOT_SUPPORTED, "sent a reply that can't be read"
+            MediaErrorKind.NOT_SUPPORTED, t.later("sent a reply that can't be read")
         ) from error
     if not data and item.url:
         data = await download(item.url)
     if not data:
-        raise service.error(MediaErrorKind.REFUSED, "sent no picture")
+        raise service.error(MediaErrorKind.REFUSED, t.later("sent no picture"))
     counted = reply.usage or _Counted()
     usage = Usage(
         input_tokens=counted.input_tokens, output_tokens=counted.output_tokens

@@ -87,11 +87,11 @@ class PictureFolder:
                 MediaErrorKind.NOT_SUPPORTED,
                 f"{name}: {error.message}",
                 sense=SENSE,
-                hint=error.hint or "Save a copy of it as PNG or JPEG.",
+                hint=error.hint or t.later("Save a copy of it as PNG or JPEG."),
             ) from error
         kind, size = media_type(shown[:16]), pixel_size(shown)
         pixels = f", {size.width} x {size.height}" if size else ""
-        label = f"{original}{pixels}, {len(data):,} bytes; shown as {_short(kind)}"
+        label = f"{original}{pixels}, {len(data):,} bytes; shown as {_short(kind)}"  # not translated
         return KeptPicture(self.write(shown, kind), label)
 
     def write(self, data: bytes, kind: str, name: str = "") -> Image:

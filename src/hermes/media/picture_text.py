@@ -12,7 +12,7 @@ from hermes.tools.files.read_window import open_regular
 t = translator(__name__)
 
 OCR = "OCR"
-OCR_PREFIX = "No model looked at this picture."
+OCR_PREFIX = "No model looked at this picture."  # not translated
 """How a description made by OCR begins."""
 _SENSE = "vision"
 
@@ -37,8 +37,8 @@ async def recognised_text(source: str, environment: Mapping[str, str]) -> str:
 def ocr_description(text: str) -> str:
     """Returns the description for a model of a picture of which only the text is known."""
     if not text.strip():
-        return f"{OCR_PREFIX} OCR found no text in it."
-    return f"{OCR_PREFIX} The text in it, recognised by OCR, with possible mistakes:\n{text}"
+        return f"{OCR_PREFIX} OCR found no text in it."  # not translated
+    return f"{OCR_PREFIX} The text in it, recognised by OCR, with possible mistakes:\n{text}"  # not translated
 
 
 def _recognise(path: Path, environment: Mapping[str, str]) -> str:

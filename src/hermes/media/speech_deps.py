@@ -8,7 +8,7 @@ from hermes.errors import MediaError, MediaErrorKind
 from hermes.settings import Home, Secrets
 from hermes.settings.home import models_folder
 from hermes.settings.media import MediaSettings, SpeechSettings, TranscriptionSettings
-from hermes.text.translation import translator
+from hermes.text.translation import LaterWords, translator
 
 t = translator(__name__)
 
@@ -48,7 +48,7 @@ def choose_backend(
     sense: str,
     builders: Mapping[str, Callable[[], Backend]],
     order: tuple[str, ...],
-    advice: Callable[[], str],
+    advice: Callable[[], LaterWords],
 ) -> Backend:
     """Returns the backend that the setting names, or the first of `order` that is set up.
 

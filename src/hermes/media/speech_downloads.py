@@ -60,7 +60,7 @@ def fetch_model(
         weights = _weights(file, model.licence)
         yield from fetch(weights, model.folder(models), hub=hub)
     if model.needs_piper and piper_program(models) is None:
-        yield Progress(source="installing the program", done=0, total=0)
+        yield Progress(source=t.logged("installing the program"), done=0, total=0)
         _install_piper(models)
 
 

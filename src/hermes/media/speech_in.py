@@ -9,7 +9,7 @@ import msgspec
 from hermes.errors import MediaError, MediaErrorKind
 from hermes.media.speech_deps import SpeechDeps, choose_backend, configured
 from hermes.settings.load import system_locale
-from hermes.text.translation import translator
+from hermes.text.translation import JoinedWords, LaterWords, translator
 
 t = translator(__name__)
 
@@ -92,14 +92,17 @@ def _is_english(environment: Mapping[str, str]) -> bool:
     return tag.partition(".")[0].partition("_")[0].lower() in ("", "c", "posix", "en")
 
 
-def _advice() -> str:
+def _advice() -> LaterWords:
     from importlib.util import find_spec
 
-    from hermes.installation import install_hint
+    from hermes.text.install_words import install_hint
 
     if find_spec("faster_whisper") is not None:
-        return "Download Whisper: hermes voice add whisper (for English alone, set media.language to en)"
-    return f"{install_hint('voice')} (or use OpenAI: hermes config set VOICE_API_KEY)"
+        return t.later(
+            "Download Whisper: hermes voice add whisper (for English alone, set media.language to en)"
+        )
+    openai = t.later("Or use OpenAI: hermes config set VOICE_API_KEY")
+    return JoinedWords(install_hint("voice"), openai)
 
 
 def transcribe(deps: SpeechDeps, path: Path) -> Transcript:

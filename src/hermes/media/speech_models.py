@@ -4,6 +4,8 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.text.translation import to_translate
+
 _PIPER_VERSION = "1.8.0"
 COMPLETE = "complete"
 """The file that marks a program as completely installed."""
@@ -44,7 +46,7 @@ class SpeechModel(msgspec.Struct, frozen=True):
 
 WHISPER = SpeechModel(
     "whisper",
-    "Whisper base: understands about a hundred languages",
+    to_translate("Whisper base: understands about a hundred languages"),
     "MIT",
     tuple(
         SpeechFile(
@@ -80,8 +82,8 @@ WHISPER = SpeechModel(
 )
 PIPER = SpeechModel(
     "piper",
-    "Piper: speaks English, with the voice Joe",
-    "GPL-3.0, as a separate program; the voice is CC0",
+    to_translate("Piper: speaks English, with the voice Joe"),
+    to_translate("GPL-3.0, as a separate program; the voice is CC0"),
     tuple(
         SpeechFile(name, size, sha256, _VOICE_HUB, _VOICE_PACKAGES)
         for name, size, sha256 in (

@@ -62,7 +62,7 @@ def find_speaker(deps: SpeechDeps) -> Speaker:
             "espeak-ng",
             "flite",
         ),
-        lambda: "Download a voice: hermes voice add piper",
+        lambda: t.later("Download a voice: hermes voice add piper"),
     )
 
 

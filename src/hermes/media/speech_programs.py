@@ -13,7 +13,7 @@ from hermes.media.audio_commands import written_file
 from hermes.media.speech_deps import SpeechDeps
 from hermes.media.speech_models import PIPER, model_path, piper_program
 from hermes.media.speech_out import SENSE
-from hermes.text.translation import translator
+from hermes.text.translation import LaterWords, LoggedWords, translator
 from hermes.tools.sandbox.confined_run import ConfinedProgram, run_confined
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
 
@@ -34,7 +34,7 @@ class SpeechProgram:
 
     @property
     def label(self) -> str:
-        return f"{self.name} on this machine"
+        return t.logged("{name} on this machine", name=self.name)
 
     def speak(self, text: str, wanted: AudioFormat) -> Audio:  # noqa: ARG002 - these programs make WAV
         """Speaks a text. Raises MediaError if the program fails."""
@@ -65,13 +65,15 @@ class SpeechProgram:
     def _find(self, deps: SpeechDeps) -> str:
         program = find_program(self.name, deps.environment)
         if program is None:
-            raise self._missing(f"Install the package {self.name} of your system.")
+            raise self._missing(
+                t.later("Install the package {name} of your system.", name=self.name)
+            )
         return program
 
     def _arguments(self, words: Path, output: Path) -> tuple[str, ...]:
         raise NotImplementedError
 
-    def _missing(self, hint: str) -> MediaError:
+    def _missing(self, hint: LaterWords) -> MediaError:
         return MediaError(
             MediaErrorKind.NOT_CONFIGURED,
             t.later("{name} is not installed.", name=self.name),
@@ -85,7 +87,7 @@ class SpeechProgram:
             t.later(
                 "{name} could not speak this: {reason}.",
                 name=self.name,
-                reason=why or "it took too long",
+                reason=LoggedWords(why) if why else t.later("it took too long"),
             ),
             sense=SENSE,
         )
@@ -101,11 +103,13 @@ class PiperSpeaker(SpeechProgram):
         if own is not None and own.suffix == ".onnx":
             self._voice = own
             if not own.is_file():
-                raise self._missing(f"There is no voice {own} (media.voice).")
+                raise self._missing(
+                    t.later("There is no voice {own} (media.voice).", own=own)
+                )
         else:
             folder = model_path(PIPER, deps.models)
             if folder is None:
-                raise self._missing("Download it with: hermes voice add piper")
+                raise self._missing(t.later("Download it with: hermes voice add piper"))
             self._voice = folder / PIPER.files[0].name
         super().__init__(deps)
 
@@ -113,7 +117,7 @@ class PiperSpeaker(SpeechProgram):
         own = piper_program(deps.models)
         program = str(own) if own else find_program(self.name, deps.environment)
         if program is None:
-            raise self._missing("Download it with: hermes voice add piper")
+            raise self._missing(t.later("Download it with: hermes voice add piper"))
         return program
 
     def _readable(self) -> tuple[Path, ...]:  # pyrefly: ignore[missing-override-decorator]

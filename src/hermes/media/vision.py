@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 t = translator(__name__)
 
 _SCHEMES = ("http://", "https://")
-_DESCRIBE = "Describe this picture."
+_DESCRIBE = "Describe this picture."  # not translated
 
 
 class PictureAnswer(msgspec.Struct, frozen=True):
@@ -190,8 +190,10 @@ async def looked_at(
     answer = await looker.answer(session, image, asked.question or _DESCRIBE)
     if looker.reads_only_text(session):  # the description replaces the picture
         described = msgspec.structs.replace(image, description=answer.text)
-        return ToolResult(text=f"{head} {answer.by} looked at it.", images=(described,))
-    text = f"{head} {answer.by} looked at it:\n{answer.text}"
+        return ToolResult(
+            text=f"{head} {answer.by} looked at it.", images=(described,)
+        )  # not translated
+    text = f"{head} {answer.by} looked at it:\n{answer.text}"  # not translated
     return ToolResult(text=text, source=asked.name)
 
 

@@ -17,7 +17,7 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.primitives.acceptor import Acceptor, accept_streams
-from hermes.text.translation import translator
+from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
 
@@ -27,7 +27,8 @@ _MAX_ERROR_CHARACTERS = 200
 _PATH = "/callback"
 _PAGE = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Hermes</title><style>body{{font:16px/1.5 system-ui,sans-serif;margin:15vh auto;max-width:32rem;padding:0 1rem;
-color-scheme:light dark;color:CanvasText;background:Canvas}}</style><h1>{title}</h1><p>{text}</p>"""
+color-scheme:light dark;color:CanvasText;background:Canvas}}</style><h1>{title}</h1><p>{text}</p>"""  # not translated
+_CLOSE = to_translate("You can close this tab and go back to Hermes.")
 _HEADERS = (
     ("content-type", "text/html; charset=utf-8"),
     ("cache-control", "no-store"),
@@ -163,16 +164,24 @@ class LoopbackListener:
     def _answer(self, request: h11.Request) -> tuple[int, str, str]:
         host = dict(request.headers).get(b"host", b"").decode("latin-1").lower()
         if host not in {f"localhost:{self._port}", f"127.0.0.1:{self._port}"}:
-            return 421, "Refused", "This address is only for signing in to Hermes."
+            return (
+                421,
+                t("Refused"),
+                t("This address is only for signing in to Hermes."),
+            )
         if request.method != b"GET":
-            return 405, "Refused", "This address is only for signing in to Hermes."
+            return (
+                405,
+                t("Refused"),
+                t("This address is only for signing in to Hermes."),
+            )
         found = self._read(request.target.decode("latin-1"))
         if found is None:
-            return 400, "Not this sign-in", "Start again from Hermes."
+            return 400, t("Not this sign-in"), t("Start again from Hermes.")
         self._settle(found)
         if found.error:
-            return 200, "Not signed in", "You can close this tab and go back to Hermes."
-        return 200, "Signed in", "You can close this tab and go back to Hermes."
+            return 200, t("Not signed in"), t.marked(_CLOSE)
+        return 200, t("Signed in"), t.marked(_CLOSE)
 
 
 def _listening_socket(preferred_port: int) -> socket.socket:

@@ -85,9 +85,9 @@ class Hooks:
         if name in found:
             return found[name]
         known = (
-            f"There are: {', '.join(found)}."
+            t.later("There are: {names}.", names=", ".join(found))
             if found
-            else f"There are none in {self._folder}."
+            else t.later("There are none in {folder}.", folder=self._folder)
         )
         raise NotFound(t.later("There is no hook {name!r}.", name=name), hint=known)
 

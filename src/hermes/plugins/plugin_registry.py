@@ -118,7 +118,10 @@ class PluginRegistry:
 def _unclear(same: list[Plugin]) -> Plugin:
     """Returns a placeholder for plugins with the same name. None of them runs: it is unclear which one was approved."""
     folders = ", ".join(plugin.folder.name for plugin in same)
-    problem = f"several folders have a plugin of this name ({folders}): keep one"
+    problem = t.logged(
+        "several folders have a plugin of this name ({folders}): keep one",
+        folders=folders,
+    )
     return Plugin(same[0].name, same[0].folder, "broken", problem=problem)
 
 
@@ -145,7 +148,9 @@ def _read_plugin(folder: Path, pins: dict[str, Pin], *, bundled: bool) -> Plugin
             folder.name,
             folder,
             "broken",
-            problem="its name may have only lower-case letters, digits, - and _",
+            problem=t.logged(
+                "its name may have only lower-case letters, digits, - and _"
+            ),
         )
     try:
         manifest, mark = read_manifest(folder), hash_of(folder)

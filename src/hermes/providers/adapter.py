@@ -6,7 +6,7 @@ rule about a format can be tested without a socket.
 
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 
@@ -27,6 +27,10 @@ from hermes.providers.sse import MAX_EVENT_BYTES, BrokenEvents, EventParser, Ser
 from hermes.providers.tool_names import own_names, with_own_names
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall
 from hermes.schema.model import ModelEvent, ModelRequest, ReplyFinished, TextDelta
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAX_MODEL_LIST_BYTES = 8 * 2**20
 
@@ -39,7 +43,7 @@ class ErrorFrame(Exception):
     """The provider reported an error inside the stream."""
 
     def __init__(self, body: bytes) -> None:
-        super().__init__("the provider reported an error")
+        super().__init__(t.logged("the provider reported an error"))
         self.body = body
 
 
@@ -47,7 +51,7 @@ def checked_calls(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
     """Returns the calls of a reply. Raises StreamBroken if one has no id or no name."""
     found = tuple(calls)
     if not all(call.id and call.name for call in found):
-        raise StreamBroken("a tool call has no id or no name")
+        raise StreamBroken(t.logged("a tool call has no id or no name"))
     return found
 
 
@@ -86,6 +90,22 @@ class Codec(Writer, Protocol):
         ...
 
     def reader(self, endpoint: ModelEndpoint) -> Reader: ...
+
+
+class OpenAiCodec:
+    """What OpenAI's two wire formats share: addresses below one base URL, and no headers of their own."""
+
+    path: ClassVar[str]
+    unsettled = 1
+
+    def url(self, endpoint: ModelEndpoint) -> str:
+        return endpoint.base_url.rstrip("/") + self.path
+
+    def models_url(self, endpoint: ModelEndpoint) -> str:
+        return endpoint.base_url.rstrip("/") + "/models"
+
+    def headers(self) -> Mapping[str, str]:
+        return {}
 
 
 class ModelAdapter:
@@ -157,7 +177,8 @@ class ModelAdapter:
             listed = msgspec.json.decode(body, type=_Listing)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise model_failures.malformed(
-                self.caller(""), f"its list of models can't be read: {error}"
+                self.caller(""),
+                t.logged("its list of models can't be read: {error}", error=error),
             ) from error
         return [model.id or model.slug for model in (*listed.data, *listed.models)]
 
@@ -185,7 +206,8 @@ class ModelAdapter:
         names = await self.list_models(credential)
         if not names:
             raise model_failures.malformed(
-                self.caller(""), "it lists no models; name one in model.default"
+                self.caller(""),
+                t.logged("it lists no models; name one in model.default"),
             )
         self.endpoint = self.endpoint.at_model(names[0])
         self.name = names[0]
@@ -359,9 +381,14 @@ async def _read_whole(
     kind = reply.headers.get("content-type", "")
     body = granted.masked(start + await reply.read_all(MAX_EVENT_BYTES))
     words, _ = model_failures.explain(body, kind)
-    title = kind.split(";")[0] or "no content type"
+    title = kind.split(";")[0] or t.logged("no content type")
     problem = model_failures.malformed(
-        caller, f"expected a stream of events, got {title}: {words}"
+        caller,
+        t.logged(
+            "expected a stream of events, got {title}: {words}",
+            title=title,
+            words=words,
+        ),
     )
     try:
         if is_present(msgspec.json.decode(body, type=_Refusal).error):

@@ -16,6 +16,10 @@ from hermes.providers.sse import ServerEvent
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import ModelEvent, ReasoningPiece, ToolCallStarted
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -149,7 +153,9 @@ class AnthropicReader:
         try:
             parsed = self._json.decode(_decoder, event.data)
         except msgspec.DecodeError as error:
-            raise StreamBroken(f"an event can't be read: {error}") from error
+            raise StreamBroken(
+                t.logged("an event can't be read: {error}", error=error)
+            ) from error
         kind = parsed.type
         if kind == "content_block_delta" and parsed.delta is not None:
             return self._more(parsed.index, parsed.delta)
@@ -173,7 +179,9 @@ class AnthropicReader:
         try:
             message = self._json.decode(_whole, body)
         except msgspec.DecodeError as error:
-            raise StreamBroken(f"the reply can't be read: {error}") from error
+            raise StreamBroken(
+                t.logged("the reply can't be read: {error}", error=error)
+            ) from error
         if message.type == "error":
             raise ErrorFrame(body)
         events: list[ModelEvent] = []
@@ -188,12 +196,14 @@ class AnthropicReader:
     def _block(self, index: int) -> _Block:
         block = self._blocks.get(index)
         if block is None or not block.open:
-            raise StreamBroken("a part of the reply continues that never began")
+            raise StreamBroken(
+                t.logged("a part of the reply continues that never began")
+            )
         return block
 
     def _start(self, index: int, start: _Start) -> list[ModelEvent]:
         if index in self._blocks:
-            raise StreamBroken("a part of the reply begins twice")
+            raise StreamBroken(t.logged("a part of the reply begins twice"))
         begins = not any(one.start.type == "text" for one in self._blocks.values())
         block = self._blocks[index] = _Block(
             start, begins=begins, has_tags=self._has_tags
@@ -233,17 +243,24 @@ class AnthropicReader:
 
     def _stop(self) -> None:
         if any(block.open for block in self._blocks.values()):
-            raise StreamBroken("the reply ended while a part of it was still open")
+            raise StreamBroken(
+                t.logged("the reply ended while a part of it was still open")
+            )
         if not self._finish:
-            raise StreamBroken("the reply ended without saying why")
+            raise StreamBroken(t.logged("the reply ended without saying why"))
         self.done = True
 
     def message(self) -> AssistantMessage:
         if not self.done:
-            raise StreamBroken("the stream was cut before its end")
+            raise StreamBroken(t.logged("the stream was cut before its end"))
         finish = _FINISH.get(self._finish)
         if finish is None:
-            raise StreamBroken(f"the reply ended for an unknown reason: {self._finish}")
+            raise StreamBroken(
+                t.logged(
+                    "the reply ended for an unknown reason: {finish}",
+                    finish=self._finish,
+                )
+            )
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         pieces = {block.start.type: block.pieces for block in blocks}
         self._json.complete(pieces.get("text", []), pieces.get("tool_use"))

@@ -1,11 +1,12 @@
 """Requests in the chat completions format, which OpenAI made and many servers speak. `quirks` holds the differences."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from hermes.providers.adapter import OpenAiCodec
 from hermes.providers.chat_completions_reader import ChatReader
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.image_encoding import Pictures, RequestImage, split_pictures
@@ -92,19 +93,10 @@ class _Body(msgspec.Struct, kw_only=True):
 _encoder = msgspec.json.Encoder()
 
 
-class ChatCompletions:
+class ChatCompletions(OpenAiCodec):
     """The codec of this format."""
 
-    def url(self, endpoint: ModelEndpoint) -> str:
-        return endpoint.base_url.rstrip("/") + "/chat/completions"
-
-    def models_url(self, endpoint: ModelEndpoint) -> str:
-        return endpoint.base_url.rstrip("/") + "/models"
-
-    def headers(self) -> Mapping[str, str]:
-        return {}
-
-    unsettled = 1
+    path = "/chat/completions"
 
     def wires(
         self,
@@ -246,7 +238,7 @@ def _user(message: UserMessage, shown: list[RequestImage], note: str) -> _Wire:
 
 
 def _shown(pictures: list[RequestImage]) -> _Wire:
-    intro = _TextPart("The pictures of the tool results above:")
+    intro = _TextPart("The pictures of the tool results above:")  # not translated
     return _Wire(
         role="user",
         content=[intro, *(_ImagePart(_Url(picture.url)) for picture in pictures)],

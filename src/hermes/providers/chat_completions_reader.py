@@ -12,6 +12,10 @@ from hermes.providers.sse import ServerEvent
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import ModelEvent, ToolCallStarted
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
@@ -166,14 +170,16 @@ class ChatReader:
         if data == b"[DONE]":
             self.done = True
             if not self._finish:
-                raise StreamBroken("the stream ended without saying why")
+                raise StreamBroken(t.logged("the stream ended without saying why"))
             return []
         try:
             chunk = self._json.decode(_decoder, data)
         except msgspec.DecodeError as error:
             if event.name == "error":
                 raise ErrorFrame(data) from error
-            raise StreamBroken(f"an event can't be read: {error}") from error
+            raise StreamBroken(
+                t.logged("an event can't be read: {error}", error=error)
+            ) from error
         if is_present(chunk.error) or event.name == "error" or chunk.object == "error":
             raise ErrorFrame(data)
         if chunk.usage is not None:
@@ -265,14 +271,17 @@ class ChatReader:
 
     def message(self) -> AssistantMessage:
         if not self._finish:
-            raise StreamBroken("the stream was cut before its end")
+            raise StreamBroken(t.logged("the stream was cut before its end"))
         finish = _FINISH.get(self._finish.lower())
         if finish is None:
             raise StreamBroken(
-                f"the stream ended for an unknown reason: {self._finish}"
+                t.logged(
+                    "the stream ended for an unknown reason: {finish}",
+                    finish=self._finish,
+                )
             )
         if not all(call.started for call in self._calls):
-            raise StreamBroken("a tool call has no name")
+            raise StreamBroken(t.logged("a tool call has no name"))
         self._json.complete(
             self._words.text, self._calls[-1].arguments if self._calls else None
         )

@@ -35,7 +35,7 @@ class Authorization(msgspec.Struct, frozen=True, kw_only=True):
         return f"Authorization({', '.join(self.headers)})"
 
     def __reduce__(self) -> str:
-        raise TypeError("Headers of a sign-in can't be pickled.")
+        raise TypeError("Headers of a sign-in can't be pickled.")  # not translated
 
 
 class Credential(Protocol):
@@ -113,7 +113,9 @@ class ApiKey:
         return f"ApiKey({self.name})"
 
     def __reduce__(self) -> str:
-        raise TypeError("Keys can't be pickled: they would end up in a file or a log.")
+        raise TypeError(
+            "Keys can't be pickled: they would end up in a file or a log."
+        )  # not translated
 
 
 NO_KEY = ApiKey()

@@ -15,6 +15,10 @@ import h11
 from hermes.providers.http_response import ConnectionBroken
 from hermes.providers.metadata_addresses import is_hidden_metadata
 from hermes.providers.read_pacing import ReadPacing
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 if TYPE_CHECKING:
     import ssl
@@ -23,7 +27,7 @@ _MAX_IDLE_CONNECTIONS = 16  # idle connections per server
 _IDLE_CONNECTION_TIMEOUT_S = 30.0
 _MAX_HEAD_BYTES = 64 * 1024
 _READ_BYTES = 64 * 1024
-_CLOSED = "the server closed the connection"
+_CLOSED = t.logged("the server closed the connection")
 _CLOSED_UNASKED = (
     "event type ConnectionClosed"  # h11's words for a close before the answer began
 )
@@ -101,7 +105,13 @@ def _require_no_metadata(host: str, writer: asyncio.StreamWriter) -> None:
     peer = str(writer.get_extra_info("peername")[0])
     if is_hidden_metadata(host, peer):
         writer.transport.abort()
-        raise OSError(f"{host} leads to {peer}, which belongs to the machine's cloud")
+        raise OSError(
+            t.logged(
+                "{host} leads to {peer}, which belongs to the machine's cloud",
+                host=host,
+                peer=peer,
+            )
+        )
 
 
 class Http11Connection:
@@ -174,7 +184,9 @@ class Http11Connection:
         except OSError as error:
             raise ConnectionBroken(str(error), fresh=self._fresh) from error
         except h11.LocalProtocolError as error:
-            raise ConnectionBroken(f"the request can't be sent: {error}") from error
+            raise ConnectionBroken(
+                t.logged("the request can't be sent: {error}", error=error)
+            ) from error
         while not isinstance(event := await self._event(), h11.Response):
             pass
         self.status = event.status_code

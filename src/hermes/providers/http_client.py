@@ -259,8 +259,11 @@ class HttpReply:
         """Says how far the answer came, and how long that took."""
         seconds = self._time() - self._start
         if self._first_byte_s is None:
-            return f"ended after {seconds:.1f} s, before its first byte"
-        return f"first byte after {self._first_byte_s:.1f} s, {self._size:,} bytes, ended after {seconds:.1f} s"
+            return (
+                f"ended after {seconds:.1f} s, before its first byte"  # not translated
+            )
+        began = f"first byte after {self._first_byte_s:.1f} s"  # not translated
+        return f"{began}, {self._size:,} bytes, ended after {seconds:.1f} s"  # not translated
 
     async def read_all(self, limit: int) -> bytes:
         """Returns the body up to `limit` bytes, and reads no further."""

@@ -143,7 +143,9 @@ def _find_file(
     try:
         from hermes.providers import embedded
     except ImportError as error:
-        hint = "Set a key (hermes config set OPENAI_API_KEY), or model.base_url for a server of your own."
+        hint = t.later(
+            "Set a key (hermes config set OPENAI_API_KEY), or model.base_url for a server of your own."
+        )
         raise SettingsError(
             t.later("The embedded model is not part of this installation."), hint=hint
         ) from error

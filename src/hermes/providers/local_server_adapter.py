@@ -229,7 +229,12 @@ def check_context(facts: ServerFacts, request: ModelRequest) -> None:
         return
     fixed = _tokens(request.system) + len(msgspec.json.encode(request.tools)) // _CHARACTERS_PER_TOKEN  # fmt: skip
     said = _tokens(message.text for message in request.messages)
-    whose = f"{facts.label} gives {facts.model} a context of {context:,} tokens"
+    whose = t.logged(
+        "{label} gives {model} a context of {context:,} tokens",
+        label=facts.label,
+        model=facts.model,
+        context=context,
+    )
     if fixed + _MIN_FREE_TOKENS > context:
         raise ModelError(
             t.later(

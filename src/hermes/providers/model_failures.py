@@ -22,18 +22,18 @@ _TOO_LONG = (
     "context window",
     "context size",
     "maximum context",
-    "prompt is too long",
-    "prompt too long",
-    "input is too long",
-    "input too long",
-    "too many tokens",
-    "reduce the length",
-    "maximum number of tokens",
+    "prompt is too long",  # not translated
+    "prompt too long",  # not translated
+    "input is too long",  # not translated
+    "input too long",  # not translated
+    "too many tokens",  # not translated
+    "reduce the length",  # not translated
+    "maximum number of tokens",  # not translated
     "max_prompt_tokens",
-    "input token count",
-    "maximum prompt length",
-    "too large for model",
-    "longer than the model",
+    "input token count",  # not translated
+    "maximum prompt length",  # not translated
+    "too large for model",  # not translated
+    "longer than the model",  # not translated
 )
 _NO_CREDIT = (
     "insufficient_quota",
@@ -41,12 +41,12 @@ _NO_CREDIT = (
     "credit balance",
     "billing",
     "payment required",
-    "out of credits",
+    "out of credits",  # not translated
 )
 _BLOCKED = (
     "content_policy",
     "content_filter",
-    "content management policy",
+    "content management policy",  # not translated
     "data_inspection",
     "safety system",
 )
@@ -55,14 +55,14 @@ _NO_PICTURES = (
     "support image",
     "support vision",
     "image input",
-    "image_url is not supported",
+    "image_url is not supported",  # not translated
     "not a multimodal",
 )
 _NOT_ENTITLED = (
     "entitle",
-    "not included in your plan",
+    "not included in your plan",  # not translated
     "usage_not_included",
-    "not have access",
+    "not have access",  # not translated
     "permission denied",
 )
 _NOT_ENTITLED += (
@@ -72,12 +72,16 @@ _NOT_ENTITLED += (
     "subscription required",
     "not subscribed",
 )
-_WRONG_KEY = ("api key not valid", "invalid api key", "invalid_api_key")
-_QUOTA = "exceeded your current quota"
+_WRONG_KEY = (
+    "api key not valid",
+    "invalid api key",
+    "invalid_api_key",
+)  # not translated
+_QUOTA = "exceeded your current quota"  # not translated
 _FRAME_PHRASES = (
     (403, _NOT_ENTITLED),
     (402, ("insufficient_quota", "insufficient balance", "credit balance", _QUOTA)),
-    (401, (*_WRONG_KEY, "incorrect api key")),
+    (401, (*_WRONG_KEY, "incorrect api key")),  # not translated
 )
 # The first row counts whose status and phrase both match.
 _BY_PHRASE: tuple[tuple[FailureReason, frozenset[int], tuple[str, ...]], ...] = (
@@ -197,7 +201,7 @@ class CalledService(msgspec.Struct, frozen=True, kw_only=True):
             return t.later("Check the key: {command}", command=command)
         return t.later(
             "It was called without a key. Name the variable of its key: {command}",
-            command=f"hermes config set custom_providers.{self.provider}.key_env NAME_API_KEY",
+            command=f"hermes config set custom_providers.{self.provider}.key_env NAME_API_KEY",  # not translated
         )
 
 
@@ -273,7 +277,7 @@ def explain(body: bytes, content_type: str) -> tuple[str, str]:
     """Returns the provider's message, shortened and without anything that looks like a key, and its codes."""
     text = body.decode("utf-8", "replace").strip()
     if "html" in content_type or text[:15].lower().startswith(("<!doctype", "<html")):
-        return _bounded(f"an HTML page{_title(text)}"), ""
+        return _bounded(f"an HTML page{_title(text)}"), ""  # not translated
     try:
         found = msgspec.json.decode(text, type=_Body | list[_Body])
     except (msgspec.DecodeError, RecursionError):

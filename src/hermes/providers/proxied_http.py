@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING
 
 from hermes.errors import words_of
 from hermes.providers.http_response import ConnectionBroken
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 if TYPE_CHECKING:
     import httpx2
@@ -48,9 +52,11 @@ class Proxied:
             )
             response = await self._client.send(request, stream=True)
         except library.ConnectError as error:
-            raise OSError(str(error) or "the connection was refused") from error
+            raise OSError(
+                str(error) or t.logged("the connection was refused")
+            ) from error
         except (library.InvalidURL, library.UnsupportedProtocol) as error:
-            raise OSError(f"not an address: {error}") from error
+            raise OSError(t.logged("not an address: {error}", error=error)) from error
         except library.HTTPError as error:
             raise ConnectionBroken(words_of(error)) from error
         return ProxiedExchange(response, library)

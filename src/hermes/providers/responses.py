@@ -1,11 +1,12 @@
 """Requests in OpenAI's Responses format. The server stores nothing: thinking comes encrypted and is sent back."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from hermes.providers.adapter import OpenAiCodec
 from hermes.providers.endpoint import ModelEndpoint
 from hermes.providers.image_encoding import Pictures, RequestImage, split_pictures
 from hermes.providers.opaque_items import arguments_object, unpack
@@ -71,19 +72,10 @@ class _Body(msgspec.Struct, kw_only=True):
 _encoder = msgspec.json.Encoder()
 
 
-class Responses:
+class Responses(OpenAiCodec):
     """The codec of this format."""
 
-    def url(self, endpoint: ModelEndpoint) -> str:
-        return endpoint.base_url.rstrip("/") + "/responses"
-
-    def models_url(self, endpoint: ModelEndpoint) -> str:
-        return endpoint.base_url.rstrip("/") + "/models"
-
-    def headers(self) -> Mapping[str, str]:
-        return {}
-
-    unsettled = 1
+    path = "/responses"
 
     def wires(
         self,

@@ -23,6 +23,9 @@ from hermes.providers.sse import ServerEvent
 from hermes.providers.wire_json import WireJson
 from hermes.schema.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from hermes.schema.model import ModelEvent, ToolCallStarted
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class CallItem(Struct, tag_field="type", tag="function_call"):
@@ -150,18 +153,25 @@ class ResponsesReader:
         try:
             return self._handle(self._json.decode(_event, data), data)
         except msgspec.DecodeError as error:
-            raise StreamBroken(f"an event can't be read: {error}") from error
+            raise StreamBroken(
+                t.logged("an event can't be read: {error}", error=error)
+            ) from error
 
     def whole(self, body: bytes) -> list[ModelEvent]:
         try:
             response = self._json.decode(_response, body)
             if f"response.{response.status}" not in _ENDS:
                 raise StreamBroken(
-                    f"the reply is not a finished response: {response.status}"
+                    t.logged(
+                        "the reply is not a finished response: {status}",
+                        status=response.status,
+                    )
                 )
             items = [self._json.decode(_item, bytes(item)) for item in response.output]
         except msgspec.DecodeError as error:
-            raise StreamBroken(f"the reply can't be read: {error}") from error
+            raise StreamBroken(
+                t.logged("the reply can't be read: {error}", error=error)
+            ) from error
         events = [event for item in items for event in self._whole_item(item)]
         self._ended(f"response.{response.status}", response, body)
         return events
@@ -233,18 +243,23 @@ class ResponsesReader:
             finish = _INCOMPLETE.get(reason)
             if finish is None:
                 raise StreamBroken(
-                    f"the reply is incomplete for an unknown reason: {reason or 'none given'}"
+                    t.logged(
+                        "the reply is incomplete for an unknown reason: {value}",
+                        value=reason or "none given",
+                    )
                 )
             self._finish = finish
         elif self._open:
-            raise StreamBroken("the reply ended while a part of it was still open")
+            raise StreamBroken(
+                t.logged("the reply ended while a part of it was still open")
+            )
         if response.usage is not None:
             self._usage = _usage(response.usage)
         self.done = True
 
     def message(self) -> AssistantMessage:
         if not self.done:
-            raise StreamBroken("the stream was cut before its end")
+            raise StreamBroken(t.logged("the stream was cut before its end"))
         calls = [item for item in self._items if item.type == "function_call"]
         arguments = [calls[-1].arguments or ""] if calls else None
         self._json.complete(self._words.text, arguments)

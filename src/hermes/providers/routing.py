@@ -307,14 +307,17 @@ def _known(settings: Settings, provider: str) -> bool:
 
 def _checked(provider: str, address: str) -> str:
     if not address:
-        hint = f"Set custom_providers.{provider}.base_url, or model.base_url."
+        hint = t.later(
+            "Set custom_providers.{provider}.base_url, or model.base_url.",
+            provider=provider,
+        )
         raise SettingsError(
             t.later("The provider {provider} has no address.", provider=provider),
             hint=hint,
         )
     parts = urlsplit(address)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        hint = "It looks like https://example.org/v1."
+        hint = t.later("It looks like https://example.org/v1.")
         raise SettingsError(
             t.later("The address of the model service is not an HTTP address."),
             hint=hint,
@@ -332,9 +335,13 @@ def _unknown(settings: Settings, provider: str) -> SettingsError:
     ]
     near = difflib.get_close_matches(provider, names, 1, 0.6)
     hint = (
-        f"Did you mean {near[0]}?"
+        t.later("Did you mean {near}?", near=near[0])
         if near
-        else f"There are: {', '.join(names)}; or set custom_providers.{provider}."
+        else t.later(
+            "There are: {names}; or set custom_providers.{provider}.",
+            names=", ".join(names),
+            provider=provider,
+        )
     )
     return SettingsError(
         t.later(

@@ -71,7 +71,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
                 "Start Ollama with {variable}, or make a model with a larger context: {command}",
                 variable=f"OLLAMA_CONTEXT_LENGTH={_SUGGESTED_TOKENS}",
                 command=f"printf 'FROM {self.model}\\nPARAMETER num_ctx {_SUGGESTED_TOKENS}\\n' > Modelfile && "
-                f"ollama create {self.model.partition(':')[0]}-large -f Modelfile",
+                f"ollama create {self.model.partition(':')[0]}-large -f Modelfile",  # not translated
             )
         if self.kind == "lmstudio":
             return t.logged(

@@ -4,6 +4,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
+
 MAX_EVENT_BYTES = 16 * 1024 * 1024  # also of one line
 
 
@@ -81,7 +86,9 @@ class EventParser:
             return
         self._line_size += len(piece)
         if self._line_size > self._limit:
-            raise BrokenEvents(f"a line of more than {self._limit} bytes")
+            raise BrokenEvents(
+                t.logged("a line of more than {limit} bytes", limit=self._limit)
+            )
         self._line.append(piece)
 
     def _read(self, lines: list[bytes]) -> Iterator[ServerEvent]:
@@ -104,7 +111,10 @@ class EventParser:
                 self._name = line[6:].removeprefix(b" ").decode("utf-8", "replace")
                 if not self._name.isprintable():
                     raise BrokenEvents(
-                        f"an event with a broken name: {self._name[:80]!r}"
+                        t.logged(
+                            "an event with a broken name: {name}",
+                            name=repr(self._name[:80]),
+                        )
                     )
             else:
                 self._rare(line)
@@ -124,11 +134,16 @@ class EventParser:
             b"event",
         }:
             raise BrokenEvents(
-                f"a line that belongs to no event: {line[:80].decode('utf-8', 'replace')!r}"
+                t.logged(
+                    "a line that belongs to no event: {line}",
+                    line=repr(line[:80].decode("utf-8", "replace")),
+                )
             )
 
     def _add_data(self, value: bytes) -> None:
         self._size += len(value) + 1
         if self._size > self._limit:
-            raise BrokenEvents(f"an event of more than {self._limit} bytes")
+            raise BrokenEvents(
+                t.logged("an event of more than {limit} bytes", limit=self._limit)
+            )
         self._data.append(value)

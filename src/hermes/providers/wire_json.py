@@ -13,6 +13,10 @@ import msgspec
 
 from hermes.core.arguments import DAMAGED
 from hermes.primitives.lazy_pattern import lazy_pattern
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 T = TypeVar("T")
 
@@ -63,7 +67,7 @@ class WireJson:
                 data.decode()  # parts that are passed on undecoded must be text too
             return decoder.decode(data)
         except RecursionError as error:
-            raise msgspec.DecodeError("it is nested too deeply") from error
+            raise msgspec.DecodeError(t.logged("it is nested too deeply")) from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             repaired = _FIELD.sub(self._repair, data)
             if repaired == data:

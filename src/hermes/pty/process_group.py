@@ -22,6 +22,10 @@ from hermes.children.process_tree import (
     new_mark,
     send_signal,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _SIGNAL_INTERVAL_S = 0.5
 _PROCESS_POLL_INTERVAL_S = 0.01  # where nothing reports that a process has ended
@@ -73,7 +77,7 @@ class PtyChild:
         }
         program = _find(argv, environ)
         if cwd is not None and not Path(cwd).is_dir():
-            raise NotADirectoryError(f"there is no folder {cwd}")
+            raise NotADirectoryError(t.logged("there is no folder {cwd}", cwd=cwd))
         script = _start_script(mark, environ, changes_folder=cwd is not None)
         reaper = OrphanReaper()
         reaper.watch(mark)
@@ -182,17 +186,17 @@ def _start_script(
     """The shell script that marks itself, goes to the folder `$0` and becomes the program `$@`."""
     set_mark = _SET_MARK.format(mark=mark)
     if changes_folder:
-        return f'{set_mark}; cd -- "$0" && unset OLDPWD && exec "$@"'
+        return f'{set_mark}; cd -- "$0" && unset OLDPWD && exec "$@"'  # not translated
     added = " ".join(name for name in _SHELL_VARIABLES if name not in environ)
     return f'{set_mark}; unset {added or "_"}; exec "$@"'
 
 
 def _find(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     if not argv:
-        raise ValueError("a terminal needs a program")
+        raise ValueError(t.logged("a terminal needs a program"))
     program = find_program(argv[0], environ)
     if program is None:
-        raise FileNotFoundError(f"there is no program {argv[0]}")
+        raise FileNotFoundError(t.logged("there is no program {argv}", argv=argv[0]))
     return program
 
 

@@ -10,6 +10,10 @@ from msgspec.structs import replace
 from hermes.schedules.recurrence import instants, next_after
 from hermes.schedules.time_zones import zone
 from hermes.schema.schedules import Days, Every, Instant, Job, Rule
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 GRACE_S = 90.0
 """Seconds that an instant may be late and still count as on time."""
@@ -20,7 +24,7 @@ _MAX_MISSED_ROWS = (
     100  # missed instants that get a row each; more become one row with a count
 )
 
-_NOTHING_RAN = "nothing ran the schedules at that time"
+_NOTHING_RAN = t.logged("nothing ran the schedules at that time")
 
 
 class Backlog(NamedTuple):
@@ -91,13 +95,15 @@ def _missed(
 ) -> tuple[Instant, ...]:
     if not late:
         return ()
-    policy = (
-        "later ones are caught up on" if replaced else "catch-up is off for this job"
-    )
+    policy = t.logged("catch-up is off for this job")
+    if replaced:
+        policy = t.logged("later ones are caught up on")
     reason = f"{_NOTHING_RAN}; {policy}"
     if len(late) <= _MAX_MISSED_ROWS:
         return tuple(_ended(job, at, now, reason, 1) for at in late)
-    count = f"{'at least ' if len(late) == _MAX_COUNTED_INSTANTS else ''}{len(late):,} instants in a row"
+    count = t.logged("{count:,} instants in a row", count=len(late))
+    if len(late) == _MAX_COUNTED_INSTANTS:
+        count = t.logged("at least {count:,} instants in a row", count=len(late))
     return (_ended(job, late[0], now, f"{reason} ({count})", len(late)),)
 
 

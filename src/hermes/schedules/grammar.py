@@ -23,7 +23,7 @@ def length_of(words: ScheduleTokens) -> float | None:
     while (number := words.number()) is not None:
         unit = words.unit()
         if unit is None:
-            words.fail("minutes, hours, days or weeks")
+            words.fail(t.later("minutes, hours, days or weeks"))
         total += number * UNITS[unit]
         if not words.take("and", ",") and not words.next.isdecimal():
             break
@@ -43,7 +43,7 @@ class Grammar:
         words = self._words
         rule = self._start()
         if not words.done:
-            words.fail("the end")
+            words.fail(t.later("the end"))
         return rule
 
     def _start(self) -> Rule:
@@ -92,7 +92,7 @@ class Grammar:
                 hint=t.later("A job runs once a minute at most."),
             )
         unit = words.unit() or words.fail(
-            "a day, or a number of minutes, hours, days or weeks,"
+            t.later("a day, or a number of minutes, hours, days or weeks,")
         )
         return self._interval(1 if number is None else number, unit)
 
@@ -152,7 +152,7 @@ class Grammar:
         words.need("and", "to", "until", "-")
         last = words.moment()
         if first.minute or last.minute or first.hour > last.hour:
-            words.fail("whole hours, the earlier one first,")
+            words.fail(t.later("whole hours, the earlier one first,"))
         return first.hour, last.hour
 
     def _within(
@@ -161,11 +161,10 @@ class Grammar:
         whole = 60 if unit == "minute" else 24
         if unit == "day" or whole % number or number >= whole:
             fitting = [str(n) for n in range(1, whole) if whole % n == 0]
-            hint = (
-                f"These are possible: {', '.join(fitting)}."
-                if unit != "day"
-                else "Name a time: every 2 days at 9:00"
-            )
+            hint = t.later("Name a time: every 2 days at 9:00")
+            if unit != "day":
+                possible = ", ".join(fitting)
+                hint = t.later("These are possible: {possible}.", possible=possible)
             raise ScheduleError(
                 t.later(
                     "Every {number} {unit}s does not fit into hours of a day.",
@@ -194,7 +193,7 @@ class Grammar:
         words = self._words
         words.take("the")
         place = words.ordinal() or words.fail(
-            "a day such as 1st, last day or first monday"
+            t.later("a day such as 1st, last day or first monday")
         )
         if words.take("day"):
             return self._monthly(("L" if place == -1 else str(place),))
@@ -205,12 +204,14 @@ class Grammar:
                 "*", "*", f"{number}L" if place == -1 else f"{number}#{place}"
             )
         if place == -1:
-            words.fail("“day” or a day of the week")
+            words.fail(t.later("“day” or a day of the week"))
         places = [place]
         while words.take(",", "and"):
             words.take("and")
             words.take("the")
-            places.append(words.ordinal() or words.fail("another day such as 15th"))
+            places.append(
+                words.ordinal() or words.fail(t.later("another day such as 15th"))
+            )
         return self._monthly(tuple(map(str, places)))
 
     def _monthly(self, days: tuple[str, ...]) -> Rule:
@@ -254,13 +255,15 @@ class Grammar:
         self._words.part_of_day()
         self._words.take(",")
         if not self._words.take("at"):
-            self._words.fail("a time such as “at 9:00”")
+            self._words.fail(t.later("a time such as “at 9:00”"))
 
     def _day_list(self) -> tuple[int, ...]:
-        return self._maybe_days() or self._words.fail("a day of the week")
+        return self._maybe_days() or self._words.fail(t.later("a day of the week"))
 
     def _one_day(self) -> int:
-        return (self._words.day_of_week() or self._words.fail("a day of the week"))[0]
+        return (
+            self._words.day_of_week() or self._words.fail(t.later("a day of the week"))
+        )[0]
 
     def _maybe_days(self) -> tuple[int, ...] | None:
         """Parses "monday, tuesday and friday", "monday to thursday" or "weekdays"."""
@@ -284,9 +287,11 @@ class Grammar:
     def _day_of_month(self) -> int:
         words = self._words
         words.take("the")
-        day = words.ordinal() or words.number() or words.fail("a day such as 24")
+        day = (
+            words.ordinal() or words.number() or words.fail(t.later("a day such as 24"))
+        )
         if not 1 <= day <= 31:
-            words.fail("a day of a month")
+            words.fail(t.later("a day of a month"))
         return day
 
     # What comes once, and what only looks like it
@@ -306,13 +311,13 @@ class Grammar:
         if habit:
             return self._at(days)
         if len(days) > 1:
-            words.fail("“every”, or one day alone,")
+            words.fail(t.later("“every”, or one day alone,"))
         return self._coming(days[0])
 
     def _in(self) -> Rule:
         return self._after(
             length_of(self._words)
-            or self._words.fail("a number of minutes, hours, days or weeks")
+            or self._words.fail(t.later("a number of minutes, hours, days or weeks"))
         )
 
     def _once(self) -> Rule:
@@ -331,12 +336,12 @@ class Grammar:
             return self._coming(days[0])
         length = length_of(words)
         if length is None:
-            words.fail("every, on, at, in, tomorrow, next or a day")
+            words.fail(t.later("every, on, at, in, tomorrow, next or a day"))
         return self._after(length)
 
     def _after(self, length: float) -> Rule:
         if length > _MAX_INTERVAL_S:
-            self._words.fail("at most ten years")
+            self._words.fail(t.later("at most ten years"))
         if length % 86_400 == 0 and self._words.next == "at":
             return self._once_on(self._today + timedelta(days=length // 86_400))
         return Once(self._now + length)
@@ -346,7 +351,7 @@ class Grammar:
         words.take("t", ",")
         words.part_of_day()
         if not words.next[:1].isdecimal() and not words.take("at"):
-            words.fail("a time such as “at 9:00”")
+            words.fail(t.later("a time such as “at 9:00”"))
         moment = words.moment()
         words.take(":00")
         return Once(on_the_wall(day, moment, self._zone))
@@ -376,7 +381,7 @@ class Grammar:
         ]
         at = [on_the_wall(one, moment, self._zone) for one in found]
         if not at:
-            self._words.fail("a day that exists")
+            self._words.fail(t.later("a day that exists"))
         return Once(next((one for one in at if one > self._now), at[0]))
 
     def _tonight(self) -> Rule:
@@ -394,7 +399,7 @@ class Grammar:
             return self._cron("*", "*", "*", times)
         again = words.take("every", "each", "on")
         if again == "on" and not words.next.endswith("days"):
-            words.fail("“every”, or a day as in “mondays”,")
+            words.fail(t.later("“every”, or a day as in “mondays”,"))
         if again:
             return self._cron("*", "*", _numbers(self._day_list()), times)
         days = (self._today, self._today + timedelta(days=1))

@@ -43,9 +43,9 @@ def understand(text: str, now: float, zone_name: str) -> ParsedSchedule:
     """
     text = " ".join(text.split())
     if not text or len(text) > _MAX_SCHEDULE_CHARS:
-        what = "is too long" if text else "is empty"
+        what = t.later("The schedule is empty.")
         raise ScheduleError(
-            t.later("The schedule {what}.", what=what),
+            t.later("The schedule is too long.") if text else what,
             hint=t.later("Such as: every weekday at 9:00"),
         )
     if not _CRON.fullmatch(text):

@@ -45,7 +45,9 @@ def cron(text: str) -> Cron:
         )
     expression = _ALIASES.get(text, text)
     if len(expression.split()) != 5:
-        hint = "It has five: minute, hour, day of the month, month, day of the week. Such as: 0 9 * * 1-5"
+        hint = t.later(
+            "It has five: minute, hour, day of the month, month, day of the week. Such as: 0 9 * * 1-5"
+        )
         raise ScheduleError(
             t.later(
                 "{text!r} is not a cron expression: it has {count} fields.",
@@ -57,7 +59,12 @@ def cron(text: str) -> Cron:
     try:
         CronSim(expression, datetime(2026, 1, 1))  # noqa: DTZ001 - only to read it
     except (CronSimError, AssertionError) as error:
-        what = str(error).replace("Bad", "it has a bad") or "it can't be read"
+        what = t.later("it can't be read")
+        if str(error).startswith("Bad "):
+            field = str(error).removeprefix("Bad ")
+            what = t.later("it has a bad {field}", field=field)
+        elif str(error):
+            what = str(error)
         raise ScheduleError(
             t.later("{text!r} is not a cron expression: {what}.", text=text, what=what),
             hint=t.later("Such as: 0 9 * * 1-5"),

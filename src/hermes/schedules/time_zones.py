@@ -23,7 +23,9 @@ def zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        hint = "Zones have names such as Europe/Berlin, America/New_York or UTC."
+        hint = t.later(
+            "Zones have names such as Europe/Berlin, America/New_York or UTC."
+        )
         raise ScheduleError(
             t.later("Unknown time zone {name!r}.", name=name), hint=hint
         ) from error

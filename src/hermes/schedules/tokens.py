@@ -5,7 +5,7 @@ from datetime import date, time
 from typing import NoReturn
 
 from hermes.schedules.time_zones import ScheduleError
-from hermes.text.translation import translator
+from hermes.text.translation import Later, translator
 
 t = translator(__name__)
 
@@ -52,7 +52,7 @@ EXAMPLES = (
     "tomorrow at 17:30",
     "in 20 minutes",
     "0 9 * * 1-5",
-)
+)  # not translated: schedules are written in English
 
 
 class ScheduleTokens:
@@ -103,9 +103,9 @@ class ScheduleTokens:
         """Consumes one of these words, which must come next."""
         return self.take(*choices) or self.fail(f"“{choices[0]}”")
 
-    def fail(self, wanted: str) -> NoReturn:
+    def fail(self, wanted: str | Later) -> NoReturn:
         """Builds the error: how far it was understood, and what should have come next."""
-        hint = f"Such as: {'; '.join(EXAMPLES)}."
+        hint = t.later("Such as: {examples}.", examples="; ".join(EXAMPLES))
         understood = self.text[: self._words[self._at - 1][2]] if self._at else ""
         rest = self.text[self._words[self._at][1] :] if not self.done else ""
         if not understood:
@@ -117,16 +117,21 @@ class ScheduleTokens:
                 ),
                 hint=hint,
             )
-        where = (
-            f"then comes “{rest}”, but {wanted} should"
-            if rest
-            else f"then {wanted} is missing"
-        )
+        if not rest:
+            raise ScheduleError(
+                t.later(
+                    "Understood “{understood}”; then {wanted} is missing.",
+                    understood=understood,
+                    wanted=wanted,
+                ),
+                hint=hint,
+            )
         raise ScheduleError(
             t.later(
-                "Understood “{understood}”; {where}.",
+                "Understood “{understood}”; then comes “{rest}”, but {wanted} should.",
                 understood=understood,
-                where=where,
+                rest=rest,
+                wanted=wanted,
             ),
             hint=hint,
         )
@@ -180,7 +185,7 @@ class ScheduleTokens:
         try:
             found = date.fromisoformat(self.next)
         except ValueError:
-            self.fail("a day that exists, as 2026-12-24,")
+            self.fail(t.later("a day that exists, as 2026-12-24,"))
         self.skip()
         return found
 
@@ -196,14 +201,14 @@ class ScheduleTokens:
             return _NAMED_TIMES[self.skip()]
         found = re.fullmatch(r"(\d{1,2})(?:[:.](\d\d))?", self.next)
         if not found:
-            self.fail("a time such as 9:00 or 5:30pm")
+            self.fail(t.later("a time such as 9:00 or 5:30pm"))
         hour, minute = int(found[1]), int(found[2] or 0)
         before = self._at
         self.skip()
         half = self.take("am", "pm")
         if minute > 59 or hour > (12 if half else 23) or (half and not hour):
             self._at = before
-            self.fail("a time between 0:00 and 23:59")
+            self.fail(t.later("a time between 0:00 and 23:59"))
         if not half:
             hour = _within(self._part, hour)
         elif half == "pm":

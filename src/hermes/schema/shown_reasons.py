@@ -10,9 +10,10 @@ import msgspec
 
 from hermes.schema.catalogue import CATALOGUE
 from hermes.schema.event_base import Event
-from hermes.schema.events import ApprovalRequested
+from hermes.schema.events import ApprovalRequested, QuestionAsked
 from hermes.text.translation import (
     current_sentences,
+    shown_question,
     shown_reason,
     to_translate,
     translator,
@@ -45,10 +46,18 @@ def shown_event(event: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the payload of an event for a person."""
     if current_sentences() is None:
         return event
+    if event["type"] == QuestionAsked.topic:
+        return shown_asked(event)
     kind = CATALOGUE.get(event["type"])
     names = kind.reasons if kind is not None else ()
     changed = {name: shown_reason(event[name]) for name in names if event.get(name)}
     return {**event, **changed} if changed else event
+
+
+def shown_asked(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a question for a person. `labels` are its options in their language; the answer is an option itself."""
+    labels = [shown_question(one) for one in event.get("options") or ()]
+    return {**event, "text": shown_question(event["text"]), "labels": labels}
 
 
 def shown_row(event: Event) -> Event:
@@ -69,6 +78,8 @@ def shown_document(value: Any) -> Any:
     match value:
         case {"type": ApprovalRequested.topic}:
             return value  # its hash covers the reason as the log has it
+        case {"type": QuestionAsked.topic}:
+            return shown_asked(value)
         case dict():
             return {
                 key: shown_reason(part)

@@ -28,6 +28,10 @@ from hermes.settings.setting_keys import (
     unwrap,
 )
 from hermes.settings.yaml_read import TOO_DEEP, parse_yaml
+from hermes.text.translation import Later, translator
+
+t = translator(__name__)
+
 
 MAX_SHOWN_PROBLEMS = 20  # in one file
 
@@ -72,8 +76,8 @@ def diagnose(text: str) -> list[SettingProblem]:
             SettingProblem(
                 line,
                 "",
-                "a second document starts here",
-                "keep one, without a `---` line",
+                t.later("a second document starts here"),
+                t.later("keep one, without a `---` line"),
             )
         )
     return _first(sorted(walk.problems, key=lambda problem: problem.line), walk.more)
@@ -83,7 +87,14 @@ def _first(problems: list[SettingProblem], more: int = 0) -> list[SettingProblem
     """Returns as many problems as a person reads at once, and how many more there are."""
     more += max(0, len(problems) - MAX_SHOWN_PROBLEMS)
     rest = (
-        [SettingProblem(0, "", f"and {more:,} more", "correct these first")]
+        [
+            SettingProblem(
+                0,
+                "",
+                t.later("and {count:,} more", count=more),
+                t.later("correct these first"),
+            )
+        ]
         if more
         else []
     )
@@ -97,7 +108,9 @@ def _tabs(text: str) -> list[SettingProblem]:
         if re.match(r"[ ]*\t[ \t]*[^\s#]", line)
     )
     return [
-        SettingProblem(number, "", "a tab in the indentation", "use spaces")
+        SettingProblem(
+            number, "", t.later("a tab in the indentation"), t.later("use spaces")
+        )
         for number in lines
     ]
 
@@ -107,11 +120,15 @@ def _syntax(error: YAMLError, text: str) -> SettingProblem:
         mark = error.problem_mark or error.context_mark
         words = ", ".join(part for part in (error.context, error.problem) if part)
         return SettingProblem(
-            mark.line + 1 if mark else 0, "", f"not valid YAML: {words}"
+            mark.line + 1 if mark else 0,
+            "",
+            t.later("not valid YAML: {error}", error=words),
         )
     before = text[: error.position] if isinstance(error, ReaderError) else ""
     return SettingProblem(
-        before.count("\n") + 1, "", f"not valid YAML: {str(error).splitlines()[0]}"
+        before.count("\n") + 1,
+        "",
+        t.later("not valid YAML: {error}", error=str(error).splitlines()[0]),
     )
 
 
@@ -135,8 +152,8 @@ class _Walk:
             self._add(
                 place,
                 path,
-                "anchors and aliases (& and *) are not supported",
-                "write the value out",
+                t.later("anchors and aliases (& and *) are not supported"),
+                t.later("write the value out"),
             )
             return
         self._seen.add(id(node))
@@ -145,8 +162,11 @@ class _Walk:
             self._add(
                 place,
                 path,
-                f"the tag {tag.replace('tag:yaml.org,2002:', '!!')} is not supported",
-                "remove it",
+                t.later(
+                    "the tag {tag} is not supported",
+                    tag=tag.replace("tag:yaml.org,2002:", "!!"),
+                ),
+                t.later("remove it"),
             )
         elif isinstance(node, MappingNode) and (
             as_section(annotation) or table_of(annotation) is not None
@@ -169,13 +189,13 @@ class _Walk:
             name = key_node.value if isinstance(key_node, ScalarNode) else ""
             here = (*path, name)
             if not name or not isinstance(_scalar(key_node), str):
-                self._add(key_node, path, "a key must be a word")
+                self._add(key_node, path, t.later("a key must be a word"))
             elif name in first:
                 self._add(
                     key_node,
                     here,
-                    f"duplicate key, first on line {first[name]}",
-                    "keep one of them",
+                    t.later("duplicate key, first on line {line}", line=first[name]),
+                    t.later("keep one of them"),
                 )
             elif section is None:
                 self.visit(value_node, table_of(annotation), here, key_node)
@@ -190,7 +210,10 @@ class _Walk:
             self._secret(node, path)
         elif path[-1] == "<<":
             self._add(
-                node, path, "merge keys are not supported", "write the values out"
+                node,
+                path,
+                t.later("merge keys are not supported"),
+                t.later("write the values out"),
             )
         elif (
             len(self.problems) >= MAX_SHOWN_PROBLEMS
@@ -198,19 +221,19 @@ class _Walk:
             self.more += 1
         else:
             near = nearest(".".join(path))
-            hint = (
-                f"did you mean {near}?"
-                if near
-                else "see `hermes config show` for all keys"
-            )
-            self._add(node, path, "unknown key", hint)
+            hint = t.later("see `hermes config show` for all keys")
+            if near:
+                hint = t.later("did you mean {near}?", near=near)
+            self._add(node, path, t.later("unknown key"), hint)
 
     def _secret(self, node: Node, path: tuple[str, ...]) -> None:
         name = secrets.variable_for(path[-1], getattr(node, "value", ""))
-        to_env = (
-            f"put it into .env with `hermes config set {name}` and remove this line"
+        to_env = t.later(
+            "put it into .env with `hermes config set {name}` and remove this line",
+            name=name,
         )
-        self._add(node, path, "a secret does not belong in config.yaml", to_env)
+        text = t.later("a secret does not belong in config.yaml")
+        self._add(node, path, text, to_env)
 
     def _visit_leaf(
         self, node: Node, annotation: object, path: tuple[str, ...], place: Node
@@ -227,7 +250,8 @@ class _Walk:
                 self._secret(scalar, path)
                 return
             if has_credentials(scalar.value):
-                self._add(scalar, path, secrets.CREDENTIALS, secrets.CREDENTIALS_HINT)
+                hint = secrets.credentials_hint(".".join(path))
+                self._add(scalar, path, secrets.CREDENTIALS, hint)
                 return
         value = _value(node)
         if value is None and as_section(annotation):
@@ -239,7 +263,11 @@ class _Walk:
             self._add(place, path, text, hint)
 
     def _add(
-        self, node: Node, path: tuple[str, ...], text: str, hint: str = ""
+        self,
+        node: Node,
+        path: tuple[str, ...],
+        text: str | Later,
+        hint: str | Later = "",
     ) -> None:
         if len(self.problems) >= MAX_SHOWN_PROBLEMS:
             self.more += 1
@@ -255,16 +283,21 @@ class _Walk:
         )
 
 
-def _mistyped(node: Node, value: object, annotation: object) -> tuple[str, str]:
+def _mistyped(
+    node: Node, value: object, annotation: object
+) -> tuple[Later, str | Later]:
     """Describes a value of the wrong type, and what to do."""
     if annotation is Settings:
-        return f"expected `section:` lines at the top level, got {_name(value)}", ""
+        return t.later(
+            "expected `section:` lines at the top level, got {value}",
+            value=_name(value),
+        ), ""
     example = example_of(annotation)
-    hint = (
-        "give it a value or remove the line"
-        if value is None
-        else example and f"such as {example}"
-    )
+    hint: str | Later = ""
+    if value is None:
+        hint = t.later("give it a value or remove the line")
+    elif example:
+        hint = t.later("such as {example}", example=example)
     if (
         isinstance(value, str)
         and isinstance(node, ScalarNode)
@@ -272,12 +305,15 @@ def _mistyped(node: Node, value: object, annotation: object) -> tuple[str, str]:
     ):
         try:
             msgspec.convert(parse_yaml(value), type=typing.cast("type", annotation))
-            hint = "remove the quotes"
+            hint = t.later("remove the quotes")
         except (
             ValueError
         ):  # not a quoted number or word, so the quotes are not the problem
             pass
-    return f"expected {kind(annotation)}, got {_name(value)}", hint
+    text = t.later(
+        "expected {kind}, got {value}", kind=kind(annotation), value=_name(value)
+    )
+    return text, hint
 
 
 def _scalars(node: Node, depth: int = 0) -> Iterator[ScalarNode]:
@@ -312,12 +348,12 @@ def _scalar(node: Node) -> object:
     return data["v"] if isinstance(data, dict) else node.value
 
 
-def _name(value: object) -> str:
-    names: dict[type, str] = {
-        str: "text",
-        list: "a list",
-        dict: "keys below it",
+def _name(value: object) -> str | Later:
+    names: dict[type, str | Later] = {
+        str: t.later("text"),
+        list: t.later("a list"),
+        dict: t.later("keys below it"),
         bool: str(value).lower(),
-        type(None): "nothing",
+        type(None): t.later("nothing"),
     }
     return names.get(type(value), str(value))

@@ -16,7 +16,7 @@ from hermes.settings.chat_platforms import (
     WhatsAppSettings,
 )
 from hermes.settings.secrets import Secrets
-from hermes.settings.section import AMOUNT, Section
+from hermes.settings.section import AMOUNT, ListenSettings, Port, Section
 
 
 class TelegramSettings(Section, frozen=True):
@@ -347,27 +347,16 @@ class ScheduleSettings(Section, frozen=True):
     ] = 90
 
 
-class ApiSettings(Section, frozen=True):
+class ApiSettings(ListenSettings, frozen=True):
     """`hermes api`: Hermes behind OpenAI's API. It always requires a key; `hermes api key add` creates one."""
 
-    host: Annotated[str, Meta(description="The address to listen on.")] = "127.0.0.1"
-    port: Annotated[
-        int,
-        Meta(ge=0, le=65535, description="The port to listen on; 0 for any free port."),
-    ] = 8711
+    port: Port = 8711
     public_urls: Annotated[
         tuple[str, ...],
         Meta(
             description="Other URLs of the API server, such as that of a reverse proxy."
         ),
     ] = ()
-    behind_proxy: Annotated[
-        bool, Meta(description="A reverse proxy in front of it handles TLS.")
-    ] = False
-    tls_cert: Annotated[str, Meta(description="Path of the TLS certificate.")] = ""
-    tls_key: Annotated[
-        str, Meta(description="Path of the certificate's private key.")
-    ] = ""
     by_user: Annotated[
         bool,
         Meta(

@@ -6,6 +6,10 @@ from typing import Any
 import msgspec
 
 from hermes.settings.yaml_read import parse_yaml, too_deep
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _STRING = r'("(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\')'
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -21,7 +25,7 @@ def parse_json5(text: str) -> dict[str, Any]:
     except (msgspec.MsgspecError, RecursionError) as error:
         problem = str(error)
     if too_deep(plain):
-        raise ValueError("it is nested too deeply")
+        raise ValueError(t.logged("it is nested too deeply"))
     try:  # what is left of JSON5 is YAML in braces
         return msgspec.convert(parse_yaml(plain.replace("\t", " ")), dict[str, Any])
     except (ValueError, msgspec.ValidationError) as error:

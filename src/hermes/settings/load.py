@@ -14,6 +14,7 @@ from hermes.errors import FolderGone, HomeError, SettingsError, UsageError, os_r
 from hermes.settings.home import Home, closed_folder
 from hermes.settings.parse import (
     SettingProblem,
+    SettingProblems,
     overlay,
     parse_config,
     settings_from,
@@ -145,8 +146,10 @@ def load(
     overrides, problems = read_overrides(environ)
     if problems:
         raise SettingsError(
-            "The environment can't be used:\n"
-            + "\n".join(f"  {problem.render('')}" for problem in problems),
+            t.later(
+                "The environment can't be used:\n{lines}",
+                lines=SettingProblems("", problems),
+            ),
             hint=t.later("Correct or unset the variable."),
         )
     for path, value in overrides.items():
@@ -212,7 +215,7 @@ def read_text(path: Path) -> str | None:
         )  # a named pipe would block
     except FileNotFoundError as error:
         if path.is_symlink():
-            hint = "Create the file it points to, or remove the link."
+            hint = t.later("Create the file it points to, or remove the link.")
             raise SettingsError(
                 t.later(
                     "{name} is a broken symbolic link: {path}", name=name, path=path
@@ -282,10 +285,15 @@ def _unreadable(path: Path, error: OSError) -> SettingsError:
     if error.errno in {errno.EACCES, errno.EPERM}:
         closed = closed_folder(path)
         allow = f"chmod u+r '{path}'" if closed is None else f"chmod u+x '{closed}'"
-        why = "" if closed is None else f" (you have no access to the folder {closed})"
+        why = t.later("permission denied")
+        if closed is not None:
+            why = t.later("you have no access to the folder {folder}", folder=closed)
         return SettingsError(
             t.later(
-                "{name} can't be read: {path}{why}", name=path.name, path=path, why=why
+                "{name} can't be read: {path} ({error})",
+                name=path.name,
+                path=path,
+                error=why,
             ),
             hint=t.later("Allow it with: {allow}", allow=allow),
         )
@@ -306,7 +314,7 @@ def unusable(
     kept: Later = _UNCHANGED,
 ) -> SettingsError:
     """Builds the error that lists every problem of a file."""
-    lines = "\n".join(f"  {problem.render(path.name)}" for problem in problems)
+    lines = SettingProblems(path.name, problems)
     return SettingsError(
         t.later("{path} can't be used:\n{lines}", path=path, lines=lines),
         hint=t.later("Correct it with: hermes config edit. {kept}", kept=kept),

@@ -1,16 +1,20 @@
 """Parses config.yaml into validated data. Good files take a fast path; only the others are diagnosed."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
 
+from hermes.errors import translated
 from hermes.primitives.untyped import object_of
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.redaction import has_credentials
 from hermes.settings.sections import Settings
 from hermes.settings.yaml_read import TOO_DEEP, parse_yaml, too_deep
+from hermes.text.translation import LaterWords, translator
+
+t = translator(__name__)
 
 _INDENT = r"[ ]*(?:-[ ]+)*"
 _NO_KEY = frozenset("#{[-&*!|>%@`?")  # characters that no plain key starts with
@@ -24,17 +28,46 @@ class SettingProblem(Struct, frozen=True):
 
     line: int
     key: str
-    text: str
-    hint: str = ""
+    text: str | LaterWords
+    hint: str | LaterWords = ""
 
     def where(self, name: str) -> str:
         """Returns `config.yaml:3: store.size: unknown key`."""
+        return self._at(name, str(self.text))
+
+    def _at(self, name: str, text: str) -> str:
         place = f"{name}:{self.line}" if self.line else name
-        return ": ".join(part for part in (place, self.key, self.text) if part)
+        return ": ".join(part for part in (place, self.key, text) if part)
 
     def render(self, name: str) -> str:
         """Returns the same with what to do: `...; did you mean ...?`"""
         return self.where(name) + (f"; {self.hint}" if self.hint else "")
+
+    def shown_where(self, name: str) -> str:
+        """The same as `where` for a person."""
+        return self._at(name, translated(self.text))
+
+    def shown(self, name: str) -> str:
+        """The same as `render` for a person."""
+        hint = translated(self.hint)
+        return self.shown_where(name) + (f"; {hint}" if hint else "")
+
+
+class SettingProblems(LaterWords):
+    """The problems of a file, one on each line, as the words of an error."""
+
+    __slots__ = ("_name", "_problems")
+
+    def __init__(self, name: str, problems: Sequence[SettingProblem]) -> None:
+        self._name = name
+        self._problems = problems
+
+    # pyrefly: ignore[missing-override-decorator]
+    def shown(self) -> str:
+        return "\n".join(f"  {one.shown(self._name)}" for one in self._problems)
+
+    def __str__(self) -> str:
+        return "\n".join(f"  {one.render(self._name)}" for one in self._problems)
 
 
 def parse_config(text: str) -> tuple[dict[str, object], list[SettingProblem]]:
@@ -44,7 +77,9 @@ def parse_config(text: str) -> tuple[dict[str, object], list[SettingProblem]]:
         return {}, []
     line = too_deep(text)
     if line:
-        return {}, [SettingProblem(line, "", TOO_DEEP, "remove some of the levels")]
+        return {}, [
+            SettingProblem(line, "", TOO_DEEP, t.later("remove some of the levels"))
+        ]
     if not _doubtful(text):
         data = _read(text)
         if isinstance(data, dict):
@@ -71,11 +106,13 @@ def _read(text: str) -> dict[str, object] | SettingProblem:
         return SettingProblem(
             line,
             "",
-            str(error)[: place.start() if place else None].removeprefix(
-                "YAML parse error: "
-            ),
+            _cause(str(error)[: place.start() if place else None]),
         )
     return sections
+
+
+def _cause(text: str) -> str:
+    return text.removeprefix("YAML parse error: ")  # not translated
 
 
 def settings_from(data: Mapping[str, object]) -> Settings:
@@ -98,7 +135,9 @@ def settings_from(data: Mapping[str, object]) -> Settings:
 def drop_empty(data: object, section: type[Struct] = Settings) -> dict[str, object]:
     """Removes empty sections from `data`, such as one whose lines are all commented out."""
     if not isinstance(data, dict):
-        raise msgspec.ValidationError("expected `section:` lines at the top level")
+        raise msgspec.ValidationError(
+            t.logged("expected `section:` lines at the top level")
+        )
     kept = dict(data)
     for field in msgspec.structs.fields(section):
         nested, value = field.type, kept.get(field.encode_name, ...)

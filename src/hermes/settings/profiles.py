@@ -87,16 +87,20 @@ def _existing(base: Path, name: str, *, chosen: bool) -> Path:
     if root == base or profile_of(root):
         return root
     known = ", ".join((DEFAULT_PROFILE, *profile_names(base)))
-    by = "" if chosen else " `hermes profile use` named it."
-    hint = f"Create it: hermes profile create {name}"
-    if not chosen:
-        hint = "Choose another: hermes profile use default"
+    if chosen:
+        raise HomeError(
+            t.later(
+                "There is no profile {name!r}. There are: {known}.",
+                name=name,
+                known=known,
+            ),
+            hint=t.later("Create it: hermes profile create {name}", name=name),
+        )
     raise HomeError(
         t.later(
-            "There is no profile {name!r}.{by} There are: {known}.",
+            "There is no profile {name!r}, which `hermes profile use` named. There are: {known}.",
             name=name,
-            by=by,
             known=known,
         ),
-        hint=hint,
+        hint=t.later("Choose another: hermes profile use default"),
     )

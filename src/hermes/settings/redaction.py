@@ -38,6 +38,8 @@ from hermes.settings.secret_hints import (
 from hermes.settings.spelled_secrets import mask_rows, mask_spelled
 
 _DATABASE_USER = r"(?i)\bpostgres(?:ql)?://[\w.%+-]+@"
+_NAME_ONLY = r"://[\w.+-]{1,64}@"
+_NATS_USER = r"(?i)\b(?:nats|tls)://([\w.%+-]{1,40})@"
 _USERINFO = (  # a password may hold `@`, and one `/` between two of them; `host:80/` has none
     r"(://)(?:[^/\s@?#:]{0,200}:(?!\d{1,5}(?:[/?#,;)\]]|$))[^\s@\"'<>]{0,200}@(?:[^\s@\"'<>/]{0,200}(?:/[^\s@\"'<>/]{0,200})?@)*"
     r"|[^/\s@?#]*@)"
@@ -115,11 +117,12 @@ def mask(text: str, depth: int = _DEPTH) -> str:
 
 def has_credentials(text: str) -> bool:
     """Returns whether `text` holds an address with a password or key: `https://me:pw@host`,
-    `...?token=x`. The user of a database, without a password, is neither.
+    `...?token=x`. The user of a database or of NATS, without a password, is neither; a token of NATS is.
     """
     if "://" not in text:
         return False
     text = re.sub(_DATABASE_USER, "", text)
+    text = re.sub(_NATS_USER, lambda found: found[0] if is_random(found[1]) else "", text)  # fmt: skip
     return ("@" in text and re.search(_USERINFO, text) is not None) or re.search(
         _QUERY, text
     ) is not None
@@ -149,10 +152,19 @@ def _mask_lines(text: str, low: str) -> str:
 def _mask_userinfo(text: str) -> str:
     """Masks the user's name and password in addresses, and `name:password@host` without `://`."""
     if "://" in text:
-        text = compiled(_USERINFO).sub(lambda found: f"{found[1]}{HIDDEN}@", text)
+        text = compiled(_USERINFO).sub(_masked_userinfo, text)
     return compiled(_BARE_USERINFO).sub(
         lambda found: found[1] + (HIDDEN if is_random(found[2]) else found[2]), text
     )
+
+
+def _masked_userinfo(found: "re.Match[str]") -> str:
+    """Masks a user's name and password. The user of a database, without a password, stays: it is no secret."""
+    scheme = found.string[max(0, found.start() - 10) : found.start()].lower()
+    is_database = scheme.endswith(("postgres", "postgresql"))
+    if is_database and compiled(_NAME_ONLY).fullmatch(found[0]):
+        return found[0]
+    return f"{found[1]}{HIDDEN}@"
 
 
 def _mask_query(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hermes.errors import SettingsError
-from hermes.text.translation import translator
+from hermes.text.translation import Later, translator
 
 t = translator(__name__)
 
@@ -27,12 +27,20 @@ _OWNERS = {
     "gsk_": "GROQ_API_KEY",
     "xai-": "XAI_API_KEY",
 }
-CREDENTIALS = "an address must not hold a password or key"
-CREDENTIALS_HINT = "leave it out of the address; a key goes into .env with `hermes config set NAME_API_KEY`"
+CREDENTIALS = t.later("an address must not hold a password or key")
+_ADDRESS_SECRETS = {"store.url": "STORE_PASSWORD", "events.url": "EVENTS_PASSWORD"}
 _ASSIGNMENT = r"(?s)[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*(?P<rest>.*)"
 _VARIABLE = r"[A-Z][A-Z0-9_]*"
 _PLAIN_VALUE = r"[A-Za-z0-9_\-+=/.:,@%~^]+"
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$", "`": "`"}
+
+
+def credentials_hint(setting: str) -> Later:
+    """Returns where the password or key belongs that is in the address of a setting."""
+    return t.later(
+        "leave it out of the address; a password or key goes into .env with `hermes config set {name}`",
+        name=_ADDRESS_SECRETS.get(setting, "NAME_API_KEY"),
+    )
 
 
 def is_secret_name(name: str) -> bool:
@@ -126,7 +134,7 @@ class Secrets:
 
     def __reduce__(self) -> str:
         raise TypeError(
-            "Secrets can't be pickled: they would end up in a file or a log."
+            "Secrets can't be pickled: they would end up in a file or a log."  # not translated
         )
 
 
@@ -136,7 +144,7 @@ class EnvLine(Struct, frozen=True):
     text: str
     name: str = ""
     value: str = ""
-    problem: str = ""
+    problem: str | Later = ""
 
 
 def parse_env(text: str) -> list[EnvLine]:
@@ -151,7 +159,7 @@ def _parse_line(line: str) -> EnvLine:
         return EnvLine(line)
     match = re.fullmatch(_ASSIGNMENT, body)
     if match is None:
-        return EnvLine(line, problem="expected NAME=VALUE")
+        return EnvLine(line, problem=t.later("expected NAME=VALUE"))
     rest = match["rest"]
     if rest[:1] not in {"'", '"'}:
         return EnvLine(line, match["name"], _uncommented(rest))
@@ -160,13 +168,17 @@ def _parse_line(line: str) -> EnvLine:
         return EnvLine(
             line,
             match["name"],
-            problem=f"{match['name']}: the quote is not closed on this line",
+            problem=t.later(
+                "{name}: the quote is not closed on this line", name=match["name"]
+            ),
         )
     if rest[end:].strip() and not rest[end:].lstrip().startswith("#"):
         return EnvLine(
             line,
             match["name"],
-            problem=f"{match['name']}: unexpected text after the closing quote",
+            problem=t.later(
+                "{name}: unexpected text after the closing quote", name=match["name"]
+            ),
         )
     return EnvLine(line, match["name"], value)
 

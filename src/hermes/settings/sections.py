@@ -26,7 +26,7 @@ from hermes.settings.models import (
     ModelSettings,
     SignInSettings,
 )
-from hermes.settings.section import AMOUNT, Section
+from hermes.settings.section import AMOUNT, ListenSettings, Port, Section
 from hermes.settings.tools import (
     ApprovalSettings,
     BrowserSettings,
@@ -414,27 +414,16 @@ class LearningSettings(Section, frozen=True):
     ] = 90
 
 
-class DashboardSettings(Section, frozen=True):
+class DashboardSettings(ListenSettings, frozen=True):
     """`hermes dashboard`: Hermes in a browser. Listening for other machines requires a password (or `token_only`) and TLS."""
 
-    host: Annotated[str, Meta(description="The address to listen on.")] = "127.0.0.1"
-    port: Annotated[
-        int,
-        Meta(ge=0, le=65535, description="The port to listen on; 0 for any free port."),
-    ] = 9119
+    port: Port = 9119
     public_urls: Annotated[
         tuple[str, ...],
         Meta(
             description="Other URLs of the dashboard, such as that of a reverse proxy: `https://hermes.example.org`."
         ),
     ] = ()
-    behind_proxy: Annotated[
-        bool, Meta(description="A reverse proxy in front of it handles TLS.")
-    ] = False
-    tls_cert: Annotated[str, Meta(description="Path of the TLS certificate.")] = ""
-    tls_key: Annotated[
-        str, Meta(description="Path of the certificate's private key.")
-    ] = ""
     token_only: Annotated[
         bool,
         Meta(

@@ -13,11 +13,11 @@ from msgspec import Meta, Struct
 from hermes.errors import SettingsError
 from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.redaction import has_credentials
-from hermes.settings.secrets import CREDENTIALS, CREDENTIALS_HINT
+from hermes.settings.secrets import CREDENTIALS, credentials_hint
 from hermes.settings.section import AMOUNT
 from hermes.settings.sections import Settings
 from hermes.settings.yaml_read import TOO_DEEP, YamlTooDeep, parse_yaml
-from hermes.text.translation import Translator, translator
+from hermes.text.translation import Later, Translator, translator
 
 t = translator(__name__)
 
@@ -138,7 +138,9 @@ def _find(
 def unknown_key(name: str) -> SettingsError:
     """Builds the error for an unknown key, with the nearest known one."""
     near = nearest(name)
-    hint = f"Did you mean {near}?" if near else "See all with: hermes config show"
+    hint = t.later("See all with: hermes config show")
+    if near:
+        hint = t.later("Did you mean {near}?", near=near)
     return SettingsError(
         t.later("There is no setting called {name}.", name=name), hint=hint
     )
@@ -208,10 +210,10 @@ def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
     """
     if has_credentials(text):
         raise SettingsError(
-            f"{key.name}: {CREDENTIALS}.",
+            t.later("{name}: {why}.", name=key.name, why=CREDENTIALS),
             hint=t.later(
                 "Nothing was changed: {credentials_hint}.",
-                credentials_hint=CREDENTIALS_HINT,
+                credentials_hint=credentials_hint(key.name),
             ),
         )
     base, _ = unwrap(key.annotation)
@@ -237,7 +239,8 @@ def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
         )
     except YamlTooDeep as error:
         raise SettingsError(
-            f"{key.name}: {TOO_DEEP}.", hint=t.later("Remove some of the levels.")
+            t.later("{name}: {why}.", name=key.name, why=TOO_DEEP),
+            hint=t.later("Remove some of the levels."),
         ) from error
     except ValueError as error:  # what YAML and msgspec raise alike
         raise _mistyped(key, text if quote else "") from error
@@ -282,30 +285,35 @@ def example_of(annotation: object) -> str:
     )
 
 
-def kind(annotation: object) -> str:
+def kind(annotation: object) -> Later:
     """Describes the valid values: `a number from 0 to 3600`."""
-    base, optional = unwrap(annotation)
+    words = _kind(annotation)
+    return t.later("{kind} or null", kind=words) if unwrap(annotation)[1] else words
+
+
+def _kind(annotation: object) -> Later:
+    base, _ = unwrap(annotation)
     if typing.get_origin(base) is typing.Literal:
-        words = "one of " + ", ".join(str(value) for value in typing.get_args(base))
-    elif as_section(base) is not None or typing.get_origin(base) is dict:
-        words = "keys below it"
-    elif typing.get_origin(base) in {list, tuple, set, frozenset}:
-        words = "a list"
-    elif any(meta.pattern == AMOUNT for meta in _metas(annotation)):
-        words = "an amount of money or tokens, or nothing for no cap"
-    else:
-        names = {
-            bool: "true or false",
-            int: "a whole number",
-            float: "a number",
-            str: "text",
-        }
-        words = names.get(typing.cast("type", base), "a value") + bounds(annotation)
-    return words + (" or null" if optional else "")
+        values = ", ".join(str(value) for value in typing.get_args(base))
+        return t.later("one of {values}", values=values)
+    if as_section(base) is not None or typing.get_origin(base) is dict:
+        return t.later("keys below it")
+    if typing.get_origin(base) in {list, tuple, set, frozenset}:
+        return t.later("a list")
+    if any(meta.pattern == AMOUNT for meta in _metas(annotation)):
+        return t.later("an amount of money or tokens, or nothing for no cap")
+    names = {
+        bool: t.later("true or false"),
+        int: t.later("a whole number"),
+        float: t.later("a number"),
+        str: t.later("text"),
+    }
+    words = names.get(typing.cast("type", base), t.later("a value"))
+    return _bounded(words, annotation)
 
 
-def bounds(annotation: object) -> str:
-    """Describes the limits of a number or text, with a space before them."""
+def _bounded(words: Later, annotation: object) -> Later:
+    """Adds the limits of a number or text."""
     limits: dict[str, float] = {}
     for meta in _metas(annotation):
         for name in ("ge", "gt", "le", "lt", "min_length", "max_length"):
@@ -313,13 +321,31 @@ def bounds(annotation: object) -> str:
             if value is not None:
                 limits[name] = value
     if "ge" in limits and "le" in limits:
-        return f" from {limits['ge']:g} to {limits['le']:g}"
-    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    words |= {
-        "min_length": "of at least (characters)",
-        "max_length": "of at most (characters)",
-    }
-    return "".join(f" {words[name]} {value:g}" for name, value in limits.items())
+        low, high = f"{limits['ge']:g}", f"{limits['le']:g}"
+        return t.later("{kind} from {low} to {high}", kind=words, low=low, high=high)
+    for name, value in limits.items():
+        words = _limited(words, name, f"{value:g}")
+    return words
+
+
+def _limited(words: Later, name: str, number: str) -> Later:
+    match name:
+        case "ge":
+            return t.later("{kind} at least {number}", kind=words, number=number)
+        case "gt":
+            return t.later("{kind} above {number}", kind=words, number=number)
+        case "le":
+            return t.later("{kind} at most {number}", kind=words, number=number)
+        case "lt":
+            return t.later("{kind} below {number}", kind=words, number=number)
+        case "min_length":
+            return t.later(
+                "{kind} of at least {number} characters", kind=words, number=number
+            )
+        case _:
+            return t.later(
+                "{kind} of at most {number} characters", kind=words, number=number
+            )
 
 
 def unwrap(annotation: object) -> tuple[object, bool]:

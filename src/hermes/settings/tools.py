@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from hermes.settings.section import Section
 
-_ABOUT = "empty for one that is on your PATH, `off` for none."
+_ABOUT = "empty for one that is on your PATH, `off` for none."  # not translated: part of a description
 
 
 class ApprovalSettings(Section, frozen=True):

@@ -16,6 +16,9 @@ from hermes.settings.setting_keys import (
     nearest_variable,
     unknown_variables,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 class SettingOrigin(Struct, frozen=True):
@@ -62,8 +65,12 @@ def variable_warnings(environ: Mapping[str, str]) -> list[SettingProblem]:
     found: list[SettingProblem] = []
     for name in unknown_variables(environ):
         near = nearest_variable(name)
-        hint = f"did you mean {near}?" if near else "unset it"
-        found.append(SettingProblem(0, name, "Hermes has no such variable", hint))
+        hint = t.later("unset it")
+        if near:
+            hint = t.later("did you mean {near}?", near=near)
+        found.append(
+            SettingProblem(0, name, t.later("Hermes has no such variable"), hint)
+        )
     return found
 
 
@@ -71,15 +78,19 @@ def secret_problems(home: Home) -> list[SettingProblem]:
     """Returns the problems of `.env`. Raises SettingsError if it cannot be read at all."""
     lines = parse_env(read_text(home.env_file) or "")
     found = [
-        SettingProblem(number, "", line.problem, "correct it")
+        SettingProblem(number, "", line.problem, t.later("correct it"))
         for number, line in enumerate(lines, 1)
         if line.problem
     ]
     info = probe(home.env_file)
     mode = 0 if isinstance(info, OSError) else stat.S_IMODE(info.st_mode)
     if mode & 0o077:
-        text = f"can be read by others (mode {mode:04o})"
-        found.append(SettingProblem(0, "", text, f"run: chmod 600 '{home.env_file}'"))
+        text = t.later("can be read by others (mode {mode:04o})", mode=mode)
+        found.append(
+            SettingProblem(
+                0, "", text, t.later("run: chmod 600 '{path}'", path=home.env_file)
+            )
+        )
     return found
 
 

@@ -9,9 +9,13 @@ from collections import Counter
 import yaml12
 
 from hermes.primitives.lazy_pattern import lazy_pattern
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 MAX_YAML_DEPTH = 100
-TOO_DEEP = "nested too deeply"
+TOO_DEEP = t.later("nested too deeply")
 _MAX_EXPANDED_CHARS = 1_000_000
 _MAX_ALIASES = 1_000
 
@@ -24,7 +28,7 @@ class YamlTooDeep(ValueError):
     """The text nests blocks too deeply."""
 
     def __init__(self, line: int) -> None:
-        super().__init__(TOO_DEEP)
+        super().__init__(str(TOO_DEEP))
         self.line = line
 
 
@@ -37,7 +41,7 @@ def parse_yaml(text: str, *, max_expanded: int = _MAX_EXPANDED_CHARS) -> object:
     if line:
         raise YamlTooDeep(line)
     if _grows_too_much(text, max_expanded):
-        raise ValueError("its aliases (*name) stand for too much text")
+        raise ValueError(t.logged("its aliases (*name) stand for too much text"))
     return yaml12.parse_yaml(text)
 
 

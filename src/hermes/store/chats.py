@@ -87,13 +87,15 @@ class Chats:
 
     def recent(self, limit: int = 100) -> list[Binding]:
         """Returns chats, most recently used first."""
-        return self._every("1 = 1 ORDER BY updated DESC LIMIT ?", (limit,))
+        return self._every(
+            "1 = 1 ORDER BY updated DESC LIMIT ?", (limit,)
+        )  # not translated
 
     def of_person(self, platform: str, person: str) -> list[Binding]:
         """Returns the chats a person started, most recently used first."""
         place = f"{platform}/"
         return self._every(
-            "person = ? AND substr(key, 1, ?) = ? ORDER BY updated DESC",
+            "person = ? AND substr(key, 1, ?) = ? ORDER BY updated DESC",  # not translated
             (person, len(place), place),
         )
 

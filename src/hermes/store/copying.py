@@ -79,7 +79,9 @@ def copy_store(
 ) -> CopyReport:
     """Copies everything into an empty store and compares both. `tell` receives the number of log rows copied so far."""
     if held := source.leases.held():
-        hint = "Nothing was changed. Stop every Hermes that uses the source, then copy."
+        hint = t.later(
+            "Nothing was changed. Stop every Hermes that uses the source, then copy."
+        )
         raise StoreError(
             t.later(
                 "session {session} of the source is being run", session=held[0].session
@@ -99,7 +101,7 @@ def copy_snapshot(
         or target.has_cards
         or target.chats.recent(1)
     ):
-        hint = "Nothing was changed. Copy into a database that is empty."
+        hint = t.later("Nothing was changed. Copy into a database that is empty.")
         raise StoreError(
             t.later("the target holds sessions, jobs, cards or chats already"),
             hint=hint,
@@ -109,7 +111,9 @@ def copy_snapshot(
     def job(connection: SqlConnection) -> CopyReport:
         attempts.append(None)
         if len(attempts) > 1:  # after an outage, the consistent state is gone
-            hint = "The source is unchanged. Try again with another, empty target."
+            hint = t.later(
+                "The source is unchanged. Try again with another, empty target."
+            )
             raise StoreError(
                 t.later("the source was lost while it was copied"), hint=hint
             )
@@ -212,7 +216,9 @@ def _every_row(select: _Select) -> Iterator[Row]:
 
 
 def _differs(what: str) -> StoreError:
-    hint = "The source is unchanged. Stop every Hermes that uses it, empty the target, and copy again."
+    hint = t.later(
+        "The source is unchanged. Stop every Hermes that uses it, empty the target, and copy again."
+    )
     return StoreError(
         t.later("the copy differs from its source: {what}", what=what), hint=hint
     )

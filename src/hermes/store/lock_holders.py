@@ -5,6 +5,11 @@ import os
 import socket
 from pathlib import Path
 
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
+
 TELL_AFTER_S = 1.0
 """Seconds of waiting before the person is informed."""
 log = logging.getLogger("hermes.waiting")
@@ -15,12 +20,13 @@ _LOCKS = Path("/proc/locks")
 
 def log_wait(path: Path, timeout: float) -> None:
     """Logs which process this one is waiting for, and for how long at most."""
-    log.warning(
-        "Waiting for %s to release %s (%.0f s at most) ...",
-        holder_of(path),
-        path,
-        timeout,
+    text = t.logged(
+        "Waiting for {holder} to release {path} ({seconds:.0f} s at most) ...",
+        holder=holder_of(path),
+        path=path,
+        seconds=timeout,
     )
+    log.warning("%s", text)
 
 
 def holder_of(path: Path) -> str:
@@ -33,7 +39,7 @@ def holder_of(path: Path) -> str:
         for pid, inode in _exclusive_locks()
         if inode in wanted and pid not in (own, -1)
     ]
-    return process_in_words(pids[0]) if pids else "another process"
+    return process_in_words(pids[0]) if pids else t.logged("another process")
 
 
 def owner_in_words(owner: str) -> str:

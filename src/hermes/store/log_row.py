@@ -108,7 +108,9 @@ STORED = f"{COLUMNS}, crc, {shared_text.TEXT}"
 """The columns a query selects for `checked`."""
 
 
-MESSAGE_COLUMNS = "type, role, turn, seq, epoch, ts, crc, CAST(data AS BLOB)"
+MESSAGE_COLUMNS = (
+    "type, role, turn, seq, epoch, ts, crc, CAST(data AS BLOB)"  # not translated
+)
 """The columns a query selects for `checked_messages`."""
 
 
@@ -259,7 +261,11 @@ def _message_row(session: str, stored: tuple[Any, ...]) -> Row:
 def _require_whole(row: Row, crc: int) -> None:
     if not is_whole(row, crc):
         raise DamagedRow(
-            f"session {row.session}, row {row.seq}: the content does not match its checksum"
+            t.logged(
+                "session {session}, row {seq}: the content does not match its checksum",
+                session=row.session,
+                seq=row.seq,
+            )
         )
 
 
@@ -273,7 +279,9 @@ def draft(event: Event) -> EncodedEvent:
     try:
         data = _encode(event)
     except UnicodeEncodeError as error:
-        hint = "Replace it before saving; half a surrogate pair is not a character."
+        hint = t.later(
+            "Replace it before saving; half a surrogate pair is not a character."
+        )
         raise StoreError(
             t.later(
                 "not saved: text with an invalid character ({topic})", topic=cls.topic

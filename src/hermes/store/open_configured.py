@@ -49,7 +49,7 @@ def open_address(
         from hermes.store.postgres.options import PostgresOptions
         from hermes.store.postgres.postgres_store import open_postgres
     except ImportError as error:
-        from hermes.installation import install_hint
+        from hermes.text.install_words import install_hint
 
         raise StoreError(
             t.later(

@@ -65,7 +65,7 @@ class OutgoingTable:
 
     def open(self) -> list[OutgoingMessage]:
         """Returns the messages that have not ended, oldest first."""
-        return self._select(f"{_OPEN} ORDER BY made, id")
+        return self._select(f"{_OPEN} ORDER BY made, id")  # not translated
 
     def begin(self, name: str) -> bool:
         """Records that a message is about to be sent. Returns False if it has already ended."""

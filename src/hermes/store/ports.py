@@ -118,7 +118,10 @@ class WakeUps(Protocol):
 
 
 class RowWatch(Protocol):
-    """Notifies one reader when rows may have been written, by this process or another."""
+    """Notifies one reader when rows may have been written, by this process or another.
+
+    The reader calls `changed` after each `wait` and before it reads. Without that, the next `wait` returns at once.
+    """
 
     async def wait(self, timeout_s: float) -> None:
         """Waits until there may be new rows, or until the timeout where there are no notifications."""

@@ -30,7 +30,10 @@ class MessageHit(msgspec.Struct, frozen=True):
 def require_searchable(query: str) -> None:
     """Raises for a query that is too long or has no word."""
     if len(query) > _MAX_QUERY_CHARS:
-        hint = f"Use at most {_MAX_QUERY_CHARS} characters."
+        hint = t.later(
+            "Use at most {limit} characters.",
+            limit=_MAX_QUERY_CHARS,
+        )
         raise StoreError(t.later("the search text is too long"), hint=hint)
     if not match_expression(query, prefix=False):
         raise StoreError(

@@ -6,6 +6,9 @@ import msgspec
 
 from hermes.schema.events import SessionRecovered
 from hermes.store.sql import SqlConnection
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 
 def bad_sequences(connection: SqlConnection) -> list[str]:
@@ -21,13 +24,20 @@ def _holes(connection: SqlConnection) -> Iterator[str]:
     for session, head, rows, last in connection.execute(query).fetchall():
         missing = head - rows - _known_lost(connection, session)
         if head != last or missing > 0:
-            yield f"session {session}: {rows} rows, the last is {last} but should be {head}; {missing} missing"
+            yield t.logged(
+                "session {session}: {rows} rows, the last is {last} but should be {head}; {missing} missing",
+                session=session,
+                rows=rows,
+                last=last,
+                head=head,
+                missing=missing,
+            )
 
 
 def _orphans(connection: SqlConnection) -> Iterator[str]:
     query = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT id FROM sessions)"
     for (session,) in connection.execute(query):
-        yield f"session {session}: has rows but is not listed"
+        yield t.logged("session {session}: has rows but is not listed", session=session)
 
 
 def _known_lost(connection: SqlConnection, session: str) -> int:

@@ -26,7 +26,7 @@ from hermes.store.ports import SqlDatabase
 from hermes.store.session_log import SessionLog, new_epoch, require_free, write_row
 from hermes.store.sql import SqlConnection
 from hermes.store.store import Store
-from hermes.text.translation import translator
+from hermes.text.translation import Later, translator
 
 t = translator(__name__)
 
@@ -132,12 +132,16 @@ def _header(first: tuple[int, str]) -> ExportHeader:
         header = msgspec.json.decode(line, type=ExportHeader)
     except msgspec.MsgspecError as error:
         raise _rejected(
-            number, "this is not the beginning of an exported session"
+            number, t.later("this is not the beginning of an exported session")
         ) from error
     if header.version > EXPORT_VERSION:
         raise _rejected(
             number,
-            f"the file has version {header.version}; this Hermes reads up to {EXPORT_VERSION}",
+            t.later(
+                "the file has version {version}; this Hermes reads up to {export_version}",
+                version=header.version,
+                export_version=EXPORT_VERSION,
+            ),
         )
     return header
 
@@ -154,7 +158,7 @@ def _rows(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[Row, Event | No
     seq = count = lost = number = 0
     for number, line in numbered:
         if len(line) > MAX_EVENT_BYTES:
-            raise _rejected(number, "the line is too long")
+            raise _rejected(number, t.later("the line is too long"))
         row, event = _parse(number, line)
         if row.seq <= seq:
             raise _rejected(number, f"seq {row.seq} comes after {seq}")
@@ -163,7 +167,9 @@ def _rows(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[Row, Event | No
         ):
             raise _rejected(
                 number,
-                "a session begins with session.created, seq 1, and has it only once",
+                t.later(
+                    "a session begins with session.created, seq 1, and has it only once"
+                ),
             )
         if isinstance(event, SessionRecovered):
             lost = max(lost, event.lost)
@@ -171,7 +177,12 @@ def _rows(numbered: Iterable[tuple[int, str]]) -> Iterator[tuple[Row, Event | No
         yield row, event
     if seq - count > lost:
         raise _rejected(
-            number, f"of the {seq} rows up to here, {seq - count - lost} are missing"
+            number,
+            t.later(
+                "of the {seq} rows up to here, {missing} are missing",
+                seq=seq,
+                missing=seq - count - lost,
+            ),
         )
 
 
@@ -188,7 +199,9 @@ def _parse(number: int, line: str) -> tuple[Row, Event | None]:
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise _rejected(number, str(error)) from error
     if cls and not cls.durable:
-        raise _rejected(number, f"{place.type} is not an event of a log")
+        raise _rejected(
+            number, t.later("{type} is not an event of a log", type=place.type)
+        )
     role = cls.role if cls else None
     data = _encode(fields).decode()
     return Row(
@@ -196,7 +209,7 @@ def _parse(number: int, line: str) -> tuple[Row, Event | None]:
     ), event
 
 
-def _rejected(number: int, what: str) -> ImportRejected:
+def _rejected(number: int, what: str | Later) -> ImportRejected:
     return ImportRejected(
         t.later("line {number}: {what}", number=number, what=what),
         hint=t.later("Nothing was imported."),

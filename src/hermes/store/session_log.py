@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -69,6 +69,16 @@ _decoders: dict[str, Callable[[bytes], Any]] = {
 
 InsertRow = Callable[[SqlConnection, Row, Event | None], int]
 """Inserts a row into the log and returns its id."""
+
+
+class NewRows(NamedTuple):
+    """A page of the rows of all sessions."""
+
+    last: int
+    """The `id` up to which was read."""
+    rows: list[Row]
+    is_full: bool
+    """Whether there may be more."""
 
 
 class SessionLog:
@@ -226,24 +236,24 @@ class SessionLog:
             )
         )
 
-    def since(self, number: int, *, limit: int = 1000) -> tuple[int, list[Row]]:
+    def since(self, number: int, *, limit: int = 1000) -> "NewRows":
         """Returns rows of any session with a larger `id`, in order of writing, without those of
-        `remember`.
-
-        Also returns the `id` up to which it read. Reads at most `limit` rows.
+        `remember`. Reads at most `limit` rows.
         """
 
-        def job(connection: SqlConnection) -> tuple[int, list[Row]]:
+        def job(connection: SqlConnection) -> NewRows:
             end = self._db.read_limit(connection)
             ids = [one for (one,) in connection.execute(_IDS, (number, end, limit))]
             mine = self._mine or set()
             others = [one for one in ids if one not in mine]
             mine.difference_update(ids)
+            is_full = len(ids) == limit
             if not others:
-                return (ids[-1] if ids else number), []
+                return NewRows(ids[-1] if ids else number, [], is_full)
             wanted = set(others)
-            rows = connection.execute(_BETWEEN, (others[0], others[-1]))
-            return ids[-1], checked(row for row in rows if row[0] in wanted)
+            found = connection.execute(_BETWEEN, (others[0], others[-1]))
+            rows = checked(row for row in found if row[0] in wanted)
+            return NewRows(ids[-1], rows, is_full)
 
         return self._db.read(job)
 
@@ -284,9 +294,8 @@ class SessionLog:
         values = (after, since, session) if session else (after, since)
 
         def job(connection: SqlConnection) -> list[Row]:
-            return checked(
-                connection.execute(f"{query} ORDER BY id LIMIT {int(limit)}", values)
-            )
+            limited = f"{query} ORDER BY id LIMIT {int(limit)}"  # not translated
+            return checked(connection.execute(limited, values))
 
         return self._db.run_on_reader(job)
 
@@ -327,7 +336,9 @@ class SessionLog:
                     )
                 ) from error
             except msgspec.DecodeError as error:
-                raise DamagedRow(f"a message that is not valid ({error})") from error
+                raise DamagedRow(
+                    t.logged("a message that is not valid ({error})", error=error)
+                ) from error
 
         return self._db.read(job)
 
@@ -394,7 +405,7 @@ def _person(connection: SqlConnection, session: str) -> str:
 def require_name(session: str) -> None:
     """Raises for a name that could not be typed or shown."""
     if not _NAME.fullmatch(session):
-        hint = "Use 1 to 200 characters without spaces."
+        hint = t.later("Use 1 to 200 characters without spaces.")
         raise StoreError(
             t.later("{session!r} can't be the id of a session", session=session[:200]),
             hint=hint,

@@ -31,7 +31,7 @@ _ORIGIN = (
     "SELECT kind, parent, root, surface, cwd, created, place FROM sessions WHERE id = ?"
 )
 _OFFERED_ORIGIN = (
-    f"{_ORIGIN} AND EXISTS (SELECT 1 FROM work WHERE work.session = sessions.id)"  # noqa: S608 - our own names
+    f"{_ORIGIN} AND EXISTS (SELECT 1 FROM work WHERE work.session = sessions.id)"  # noqa: S608 - our own names - not translated
 )
 _SELECT = f"""
 SELECT {_FIELDS},
@@ -53,7 +53,7 @@ WHERE (role = 'user' OR type IN ({_TOPICS}))
 ORDER BY events.id DESC LIMIT 1
 """  # noqa: S608 - our own names
 
-_COUNTED = "calls input_tokens output_tokens cache_read_tokens cache_write_tokens reasoning_tokens"
+_COUNTED = "calls input_tokens output_tokens cache_read_tokens cache_write_tokens reasoning_tokens"  # not translated
 _TOTALS = ", ".join(f"CAST(sum({name}) AS BIGINT)" for name in _COUNTED.split())
 
 FAMILY = """
@@ -273,7 +273,7 @@ class SessionTable:
     def find(self, name: str) -> SessionInfo:
         """Returns the session with that id, start of an id, or exact title; `last` is the newest."""
         if not name.strip():
-            hint = "Give its id, the beginning of one, its title, or `last`."
+            hint = t.later("Give its id, the beginning of one, its title, or `last`.")
             raise UsageError(t.later("which session? The name is empty"), hint=hint)
         if name == "last":
             found = self._select(f"WHERE id = ({_LAST})", ())

@@ -11,7 +11,7 @@ from hermes.schema.event_base import Event
 from hermes.schema.events import SessionPrompted
 from hermes.store.sql import SqlConnection
 
-TEXT = "(SELECT text FROM frames WHERE frames.id = frame)"
+TEXT = "(SELECT text FROM frames WHERE frames.id = frame)"  # not translated
 """The expression a query selects to read the frame of each row."""
 
 FORGET = "DELETE FROM frames WHERE NOT EXISTS (SELECT 1 FROM events WHERE events.frame = frames.id)"

@@ -1,1 +1,1 @@
-"""Where people meet Hermes. Each surface is a thin reader of events and caller of app."""
+"""The places where people use Hermes. Each surface only reads events and calls `app`."""

@@ -34,6 +34,17 @@ _POLICY = "tools.policy."
 """The modules that say why they ask."""
 SCOPE_CONTEXT = "tools.policy.scope_words"
 """The module that says what a lasting answer covers."""
+QUESTION_CONTEXTS = frozenset(
+    (
+        "app.learning.tools",
+        "core.accepted_plan",
+        "mcp.definitions",
+        "mcp.elicitation",
+        "mcp.tool_pins",
+        "tools.present_plan",
+    )
+)
+"""The modules that ask a person something in Hermes' own words."""
 REASON_CONTEXTS = (
     _POLICY,
     "tools.sensitive",
@@ -132,6 +143,15 @@ class Catalogue:
         shown = self._scopes.whole(what) or what
         return shown if what == text else f"{shown} ({'; '.join(reasons)})"
 
+    def question(self, text: str) -> str:
+        lines = text.split("\n")
+        return "\n".join(self._questions.whole(one) or one for one in lines)
+
+    @cached_property
+    def _questions(self) -> LoggedSentences:
+        keys = (key for key in self._every_key() if key.context in QUESTION_CONTEXTS)
+        return LoggedSentences(keys, self._hermes_own)
+
     @cached_property
     def _scopes(self) -> LoggedSentences:
         keys = (key for key in self._reason_keys() if key.context == SCOPE_CONTEXT)
@@ -142,11 +162,14 @@ class Catalogue:
         return LoggedSentences(self._reason_keys(), self._hermes_own)
 
     def _reason_keys(self) -> Iterator[PoKey]:
-        if self.language == "en":
-            return
-        for key in mo_keys(_compiled(self.language).read_bytes()):
+        for key in self._every_key():
             if key.context.startswith(REASON_CONTEXTS):
                 yield key
+
+    def _every_key(self) -> Iterator[PoKey]:
+        """The sentences that come with Hermes; none in English."""
+        if self.language != "en":
+            yield from mo_keys(_compiled(self.language).read_bytes())
 
     def _hermes_own(self, key: PoKey, values: Mapping[str, str], count: int) -> str:
         """A sentence as the catalogue has it, whatever texts of their own a person has."""
@@ -184,7 +207,8 @@ class Catalogue:
 
     def _own_forms(self, context: str, text: str) -> tuple[str, ...]:
         """The person's own text, for this module or for all of them. Approvals always have Hermes' own."""
-        if not self._own or context in APPROVAL_CONTEXTS or context.startswith(_POLICY):
+        is_asked = context in APPROVAL_CONTEXTS or context in QUESTION_CONTEXTS
+        if not self._own or is_asked or context.startswith(_POLICY):
             return ()
         return self._own.get((context, text)) or self._own.get(("", text), ())
 
@@ -198,7 +222,9 @@ class Catalogue:
     def _read(self, path: Path) -> dict[PoKey, tuple[str, ...]]:
         try:
             if path.stat().st_size > MAX_OVERLAY_BYTES:
-                self.overlay_problem = f"{path} can't be used: it is larger than 1 MiB."
+                self.overlay_problem = (
+                    f"{path} can't be used: it is larger than 1 MiB."  # not translated
+                )
                 return {}
             found = parse_po(path.read_text("utf-8"))
         except FileNotFoundError:

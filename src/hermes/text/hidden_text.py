@@ -24,7 +24,7 @@ def without_hidden(text: str) -> str:
     removed = hidden + stray
     soft = text.count("\u00ad") + text.count("\ufeff")
     return (
-        f"{shown}\n[{removed:,} invisible characters were removed]"
+        f"{shown}\n[{removed:,} invisible characters were removed]"  # not translated
         if removed - soft > _NOTED
         else shown
     )

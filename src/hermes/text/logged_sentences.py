@@ -25,7 +25,9 @@ _SENTENCE_END = re.compile(r"[.!?](?= )")
 _LABEL = re.compile(r"[A-Za-z_]+: ")
 """What may stand before a reason: an outcome, or a kind."""
 _NUMBER = re.compile(r"[0-9][0-9,]*")
-_NEVER_LOGGED = ("page", "settings", "command", "surfaces.")
+_NEVER_LOGGED = ("page", "command", "surfaces.")
+_SETTINGS = "settings"
+"""The meaning of settings; the modules of that package have longer names."""
 _LOGGED_SURFACE = "surfaces.gateway."
 
 Fill = Callable[[PoKey, Mapping[str, str], int], str]
@@ -83,9 +85,7 @@ class LoggedSentences:
         self._fill = fill
         self._templates: dict[str, list[_Template]] = {}
         for key in keys:
-            if key.context.startswith(_NEVER_LOGGED) and not key.context.startswith(
-                _LOGGED_SURFACE
-            ):
+            if not _may_be_logged(key.context):
                 continue
             for form in filter(None, (key.text, key.plural)):
                 if (template := _template(key, form)) is not None:
@@ -163,6 +163,12 @@ class LoggedSentences:
             rest = self._read(text[found.end() :], depth + 1)
             best = rest._replace(text=f"{found[0]}{rest.text}")
         return best
+
+
+def _may_be_logged(context: str) -> bool:
+    if context == _SETTINGS:
+        return False
+    return context.startswith(_LOGGED_SURFACE) or not context.startswith(_NEVER_LOGGED)
 
 
 def _after(first: _Reading, rest: _Reading) -> _Reading:

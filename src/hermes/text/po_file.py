@@ -43,7 +43,9 @@ def parse_po(content: str) -> dict[PoKey, tuple[str, ...]]:
 def _split(line: str, number: int) -> tuple[str, str]:
     keyword, _, quoted = line.partition(" ")
     if keyword.partition("[")[0] not in ("msgctxt", "msgid", "msgid_plural", "msgstr"):
-        raise PoError(f"line {number}: expected msgctxt, msgid or msgstr")
+        raise PoError(
+            f"line {number}: expected msgctxt, msgid or msgstr"
+        )  # not translated
     return keyword, quoted.strip()
 
 
@@ -51,9 +53,13 @@ def _unquoted(quoted: str, number: int) -> str:
     try:
         text = json.loads(quoted)
     except ValueError as error:
-        raise PoError(f"line {number}: expected a text in double quotes") from error
+        raise PoError(
+            f"line {number}: expected a text in double quotes"
+        ) from error  # not translated
     if not isinstance(text, str):
-        raise PoError(f"line {number}: expected a text in double quotes")
+        raise PoError(
+            f"line {number}: expected a text in double quotes"
+        )  # not translated
     return text
 
 

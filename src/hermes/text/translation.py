@@ -60,6 +60,10 @@ class Sentences(Protocol):
         """What a lasting answer covers. Also Hermes' own translation; commands and names in it stay as they are."""
         ...
 
+    def question(self, text: str) -> str:
+        """A question or a choice: each line that is Hermes' own, not a model's. Also Hermes' own translation."""
+        ...
+
 
 class _ProcessLanguage:
     """The language of the user of this process. It is chosen when the first sentence is needed."""
@@ -126,7 +130,17 @@ class Translator:
         return Later(self, text, None, values)
 
 
-class Later:
+class LaterWords:
+    """Words that are translated when they are shown, also as a value in another sentence. Their `str` is English."""
+
+    __slots__ = ()
+
+    def shown(self) -> str:
+        """The words in the reader's language."""
+        raise NotImplementedError
+
+
+class Later(LaterWords):
     """A sentence that is translated when it is shown. Its `str` is English."""
 
     __slots__ = ("_plural", "_text", "_translate", "_values")
@@ -143,8 +157,8 @@ class Later:
         self._plural = plural
         self._values = values
 
+    # pyrefly: ignore[missing-override-decorator]
     def shown(self) -> str:
-        """The sentence in the reader's language."""
         return self._translate(self._text, self._plural, **self._values)
 
     def __str__(self) -> str:
@@ -152,7 +166,7 @@ class Later:
             return self.shown()
 
 
-class LoggedWords:
+class LoggedWords(LaterWords):
     """Sentences of the log as those of an error. Their `str` is English."""
 
     __slots__ = ("_text",)
@@ -160,18 +174,35 @@ class LoggedWords:
     def __init__(self, text: str) -> None:
         self._text = text
 
+    # pyrefly: ignore[missing-override-decorator]
     def shown(self) -> str:
-        """The sentences in the reader's language."""
         return shown_reason(self._text)
 
     def __str__(self) -> str:
         return self._text
 
 
+class JoinedWords(LaterWords):
+    """Sentences one after the other, as those of an error. Their `str` is English."""
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, *parts: str | LaterWords) -> None:
+        self._parts = parts
+
+    # pyrefly: ignore[missing-override-decorator]
+    def shown(self) -> str:
+        words = (one if isinstance(one, str) else one.shown() for one in self._parts)
+        return " ".join(filter(None, words))
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, map(str, self._parts)))
+
+
 def _filled(found: str, text: str, values: dict[str, object]) -> str:
     """A translation with its values; the English text if the translation has a mistake, as one's own may."""
     values = {
-        name: value.shown() if isinstance(value, Later) else value
+        name: value.shown() if isinstance(value, LaterWords) else value
         for name, value in values.items()
     }
     try:
@@ -188,6 +219,12 @@ def shown_reason(text: str) -> str:
     return text if sentences is None or not text else sentences.reason(text)
 
 
+def shown_problem(text: str) -> str:
+    """Returns a problem, `place: reason`, with its reason in the reader's language."""
+    place, colon, reason = text.partition(": ")
+    return f"{place}{colon}{shown_reason(reason)}" if colon else shown_reason(text)
+
+
 def shown_approval_reason(text: str) -> str:
     """Returns why a person is asked, in the reader's language. Only for showing: the hash of a request has the English text."""
     sentences = current_sentences()
@@ -198,6 +235,12 @@ def shown_approval_scope(text: str) -> str:
     """Returns what a lasting answer covers, in the reader's language. Only for showing, as `shown_approval_reason`."""
     sentences = current_sentences()
     return text if sentences is None or not text else sentences.approval_scope(text)
+
+
+def shown_question(text: str) -> str:
+    """Returns a question, or one of its choices, in the reader's language. Only for showing: an answer is in English."""
+    sentences = current_sentences()
+    return text if sentences is None or not text else sentences.question(text)
 
 
 def to_translate(text: str) -> str:

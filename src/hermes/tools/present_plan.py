@@ -1,4 +1,4 @@
-"""`present_plan`: the end of plan mode. The person accepts the plan, changes it, or sends it back with words."""
+"""`present_plan`: the end of plan mode. The person accepts the plan, changes it, or sends it back with a comment."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
@@ -12,8 +12,8 @@ from hermes.tools.escapes import clean
 from hermes.tools.tool import tool
 
 _MAX_TODO_STEPS = 50
-_NOW = "Carry it out now, and keep the todo list up to date."
-_NEXT_TURN = "The work begins in the next turn. End this one now, without another call."
+_NOW = "Carry it out now, and keep the todo list up to date."  # not translated
+_NEXT_TURN = "The work begins in the next turn. End this one now, without another call."  # not translated
 
 _Line = Annotated[str, Meta(min_length=1, max_length=1000)]
 _Lines = Annotated[tuple[_Line, ...], Meta(max_length=50)]
@@ -44,7 +44,10 @@ class PlanTool:
         answer = await context.ask_about_plan(plan_question(plan), tuple(STARTS), plan)
         mode = STARTS.get(answer.text)
         if mode is None:
-            return f"The user did not accept the plan and says: {answer.text}\nStay in plan mode and present a new plan."
+            return (  # not translated
+                f"The user did not accept the plan and says: {answer.text}\n"
+                "Stay in plan mode and present a new plan."
+            )
         accepted = answer.plan.strip() or plan
         is_next_turn = await self._start_work(context.session, mode)
         todo = [{"text": step} for step in plan_steps(accepted)[:_MAX_TODO_STEPS]]
@@ -68,7 +71,7 @@ def plan_text(
         if lines:
             listed = (f"- {_line(line)}" for line in lines)
             parts.append("\n".join([f"## {heading}", *listed]))
-    parts.append(f"## How it will be checked\n{_line(check)}")
+    parts.append(f"## How it will be checked\n{_line(check)}")  # not translated
     return "\n\n".join(parts)
 
 
@@ -85,7 +88,8 @@ def plan_steps(plan: str) -> list[str]:
         elif line.startswith("#") and steps:
             break
     return steps or [
-        plan.strip().partition("\n")[0].lstrip("# ") or "Carry out the plan"
+        plan.strip().partition("\n")[0].lstrip("# ")
+        or "Carry out the plan"  # not translated: a step of the todo list
     ]
 
 

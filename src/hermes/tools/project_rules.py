@@ -20,7 +20,11 @@ from pathlib import Path
 import msgspec
 
 from hermes.settings.yaml_read import parse_yaml
+from hermes.text.translation import translator
 from hermes.tools.policy.rules import PolicyRule
+
+t = translator(__name__)
+
 
 RULES_FILE = ".hermes/rules.yaml"
 NOTES_FILE = "AGENTS.md"
@@ -134,7 +138,7 @@ def _read(path: str, stamp: tuple[int, ...], *, is_notes: bool) -> ProjectRules:
         return _rules(found, is_notes=is_notes)
     except OSError as error:
         # Notes that can't be read are reported where they are put into the prompt.
-        why = error.strerror or "it can't be read"
+        why = error.strerror or t.logged("it can't be read")
         return ProjectRules(problem="" if is_notes else f"{name}: {why}")
     except ValueError as error:
         return ProjectRules(problem=f"{name}: {str(error).splitlines()[0]}")
@@ -143,11 +147,16 @@ def _read(path: str, stamp: tuple[int, ...], *, is_notes: bool) -> ProjectRules:
 def _rules(found: object, *, is_notes: bool) -> ProjectRules:
     """Raises ValueError for what is no set of rules. The front matter of notes may have other keys."""
     if not isinstance(found, dict):
-        raise ValueError("expected keys and values" if found else "it is empty")  # noqa: TRY004 - one error for the caller
+        why = t.logged("expected keys and values") if found else t.logged("it is empty")
+        raise ValueError(why)  # noqa: TRY004 - one kind for every mistake
     unknown = [str(key) for key in found if key not in _KEYS]
     if unknown and not is_notes:
         raise ValueError(
-            f"unknown key {unknown[0]!r}; expected one of {', '.join(_KEYS)}"
+            t.logged(
+                "unknown key {key!r}; expected one of {keys}",
+                key=unknown[0],
+                keys=", ".join(_KEYS),
+            )
         )
     verify, lint, protect, forbid = (_lines(key, found.get(key)) for key in _KEYS)
     rules = ProjectRules(verify, lint, protect, forbid)
@@ -159,9 +168,11 @@ def _rules(found: object, *, is_notes: bool) -> ProjectRules:
 def _lines(key: str, value: object) -> tuple[str, ...]:
     lines = value if isinstance(value, list) else [] if value is None else [value]
     if len(lines) > _MAX_RULES:
-        raise ValueError(f"{key}: more than {_MAX_RULES} entries")
+        raise ValueError(
+            t.logged("{key}: more than {count} entries", key=key, count=_MAX_RULES)
+        )
     if not all(isinstance(line, str) and line.strip() for line in lines):
-        raise ValueError(f"{key}: expected text, or a list of texts")
+        raise ValueError(t.logged("{key}: expected text, or a list of texts", key=key))
     return tuple(line.strip() for line in lines)
 
 
@@ -183,10 +194,12 @@ def read_small_file(path: Path, max_bytes: int = _MAX_BYTES) -> str:
     )
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ValueError("it is not a regular file")
+            raise ValueError(t.logged("it is not a regular file"))
         content = os.read(descriptor, max_bytes + 1)
     finally:
         os.close(descriptor)
     if len(content) > max_bytes:
-        raise ValueError(f"it is longer than {max_bytes // 1024} KB")
+        raise ValueError(
+            t.logged("it is longer than {size} KB", size=max_bytes // 1024)
+        )
     return content.decode("utf-8")

@@ -1,4 +1,4 @@
-"""What of a project's own files the user has agreed to, by a hash of its content.
+"""Which of a project's own files the user has agreed to, by a hash of their content.
 
 A project's commands, prompts and agents are text from somebody else. Each is asked about once, and again when it changes.
 """

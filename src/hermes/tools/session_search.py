@@ -1,4 +1,4 @@
-"""`session_search`: what was said before, in any session, with the words around it. No model is asked."""
+"""`session_search`: finds earlier messages of any session, with the messages around them. No model is called."""
 
 import time
 from collections.abc import Sequence

@@ -42,7 +42,9 @@ Joins: TypeAlias = Callable[[Any], bool]
 
 
 class ToolFunction:
-    """The function behind a tool. Its schema is made when it is first needed: a tool that nobody is shown costs nothing."""
+    """The function behind a tool. Its schema is made when it is first needed: a tool that no model is shown costs
+    nothing.
+    """
 
     def __init__(
         self,
@@ -103,7 +105,7 @@ class ToolFunction:
 
 
 class CallFacts(msgspec.Struct, frozen=True):
-    """What else is known of a tool's calls. See `tool`."""
+    """What else is known about a tool's calls. See `tool`."""
 
     about: "About | None" = None
     precheck: "Precheck | None" = None
@@ -140,7 +142,7 @@ class FunctionTool:
 
     @property
     def joins_later(self) -> bool:
-        """Whether prompts don't describe the tool from the start. It can be called all the same."""
+        """Whether prompts don't describe the tool from the start. It can be called nevertheless."""
         return self._function.facts.joins is not None
 
     def has_joined(self) -> bool:

@@ -1,4 +1,4 @@
-"""Toolsets: tools by what they are for, and which of them each surface offers.
+"""Toolsets: tools grouped by purpose, and which of them each surface offers.
 
 A set names its tools, or how their names begin. The settings `tools.enabled` and `tools.disabled` name sets, tools or
 beginnings (`mcp.github.*`); what is disabled stays off, whatever else names it.
@@ -11,6 +11,7 @@ from functools import lru_cache
 import msgspec
 
 from hermes.core.ports import Tool
+from hermes.text.translation import to_translate
 
 OTHER = "other"
 
@@ -31,7 +32,7 @@ TOOLSETS = (
     ),
     Toolset(
         "files",
-        "read, search and change files",
+        to_translate("read, search and change files"),
         (
             "read_file",
             "list_files",
@@ -43,28 +44,44 @@ TOOLSETS = (
     ),
     Toolset(
         "pictures",
-        "look at pictures and make them",
+        to_translate("look at pictures and make them"),
         ("vision_analyze", "image_generate"),
     ),
-    Toolset("plan", "keep a list of steps", ("todo",)),
-    Toolset("ask", "ask the user a question", ("ask_user",)),
-    Toolset("web", "search the web and read pages", ("web_search", "web_fetch")),
+    Toolset("plan", to_translate("keep a list of steps"), ("todo",)),
+    Toolset("ask", to_translate("ask the user a question"), ("ask_user",)),
+    Toolset(
+        "web",
+        to_translate("search the web and read pages"),
+        ("web_search", "web_fetch"),
+    ),
     Toolset("browser", "use a real browser", ("browser_*",)),
-    Toolset("code", "run Python that calls the other tools", ("run_python",)),
-    Toolset("sessions", "look up past conversations", ("session_search",)),
-    Toolset("memory", "keep notes for later sessions", ("memory",)),
-    Toolset("skills", "use and write skills", ("skills_list", "skill_*")),
-    Toolset("delegate", "delegate work to child agents", ("delegate", "delegate_*")),
-    Toolset("schedule", "run jobs on a schedule", ("schedule", "schedules")),
-    Toolset("kanban", "work on a card of a board", ("kanban_*",)),
-    Toolset("messages", "send messages to people and chats", ("send_message",)),
+    Toolset(
+        "code", to_translate("run Python that calls the other tools"), ("run_python",)
+    ),
+    Toolset(
+        "sessions", to_translate("look up past conversations"), ("session_search",)
+    ),
+    Toolset("memory", to_translate("keep notes for later sessions"), ("memory",)),
+    Toolset("skills", to_translate("use and write skills"), ("skills_list", "skill_*")),
+    Toolset(
+        "delegate",
+        to_translate("delegate work to child agents"),
+        ("delegate", "delegate_*"),
+    ),
+    Toolset(
+        "schedule", to_translate("run jobs on a schedule"), ("schedule", "schedules")
+    ),
+    Toolset("kanban", to_translate("work on a card of a board"), ("kanban_*",)),
+    Toolset(
+        "messages", to_translate("send messages to people and chats"), ("send_message",)
+    ),
     Toolset("speech", "speak", ("text_to_speech",)),
     Toolset(
         "mcp",
-        "tools of your MCP servers",
+        to_translate("tools of your MCP servers"),
         ("mcp.*", "mcp_resources", "tool_search", "tool_describe", "tool_call"),
     ),
-    Toolset(OTHER, "tools of plugins", ("*",)),
+    Toolset(OTHER, to_translate("tools of plugins"), ("*",)),
 )
 _BY_NAME = {toolset.name: toolset for toolset in TOOLSETS}
 
@@ -174,7 +191,7 @@ class ToolChoice(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, disabled=disabled)
 
     def unknown(self, names: Iterable[str]) -> tuple[str, ...]:
-        """What the settings name that fits none of these tools, and no set."""
+        """Names in the settings that match neither a tool nor a set."""
         known = tuple(names)
         entries = dict.fromkeys((*self.enabled, *self.disabled))
         return tuple(

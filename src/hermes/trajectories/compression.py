@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.core.budget import message_tokens
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.trajectories.trajectory import TimedMessage, Trajectory
 
 LAST_MESSAGES = 4  # messages that stay unchanged

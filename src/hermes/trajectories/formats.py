@@ -6,8 +6,12 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from hermes.text.translation import translator
 from hermes.trajectories.compression import compressed
 from hermes.trajectories.trajectory import Trajectory
+
+t = translator(__name__)
+
 
 TrajectoryFormat: TypeAlias = Literal["sharegpt", "openai", "atif"]
 
@@ -35,7 +39,9 @@ class ExportChoice(msgspec.Struct, frozen=True, kw_only=True):
         if not self.max_tokens:
             return trajectory
         made = compressed(trajectory, self.max_tokens)
-        return made or f"too long for {self.max_tokens:,} tokens"
+        return made or t.logged(
+            "too long for {max_tokens:,} tokens", max_tokens=self.max_tokens
+        )
 
 
 def encoded(trajectory: Trajectory, form: TrajectoryFormat) -> str:

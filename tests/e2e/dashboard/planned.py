@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from hermes.app import build
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.schedules.jobs import JobBook, JobDraft
 from hermes.schema.schedules import Instant, State
 from hermes.settings import Home, Settings

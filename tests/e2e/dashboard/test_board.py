@@ -11,7 +11,8 @@ from tests.e2e.dashboard.conftest import Board, Complaints
 from tests.e2e.dashboard.walking import go
 
 from hermes.app import build
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.schema.boards import Card
 from hermes.settings import Home, Settings
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall

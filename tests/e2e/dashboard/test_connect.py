@@ -82,7 +82,9 @@ async def test_a_pasted_key_is_recognised_tried_and_used_at_once(
             asked: list[str] = []
             page.on("request", lambda request: asked.append(request.url))
             await _pictures(page, "ways")
-            await page.get_by_role("button", name="Use an API key").click()
+            await page.get_by_role(
+                "button", name="Use an API key or an account"
+            ).click()
             field = page.get_by_label("Key", exact=True)
             await expect(field).to_have_attribute("type", "password")
             await field.fill(WRONG)
@@ -304,7 +306,7 @@ async def test_the_sign_in_of_codex_is_used_where_it_is_found(
     (tmp_path / ".codex" / "auth.json").write_text("{}")
     path = f"{program.parent}{os.pathsep}/usr/bin:/bin"
     async with unconnected(browser, tmp_path, complaints, PATH=path) as page:
-        await page.get_by_role("button", name="Use an API key").click()
+        await page.get_by_role("button", name="Use an API key or an account").click()
         await page.get_by_role("button", name="Use Codex's sign-in").click()
         await expect(page.locator("[data-current]")).to_contain_text("codex")
         await _pictures(page, "codex")
@@ -325,7 +327,9 @@ async def test_an_account_signs_in_and_answers(
         async with unconnected(browser, tmp_path, complaints) as page:
             asked: list[str] = []
             page.on("request", lambda request: asked.append(request.url))
-            await page.get_by_role("button", name="Sign in with an account").click()
+            await page.get_by_role(
+                "button", name="Use an API key or an account"
+            ).click()
             await page.get_by_role("button", name="OpenRouter", exact=True).click()
             pasting = page.locator("[data-pending=openrouter]")
             link = await pasting.get_by_role("link").get_attribute("href")

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from hermes.app import App, build
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.boards.dispatcher import Dispatcher
 from hermes.events import Bus
 from hermes.schema.boards import Card

@@ -16,7 +16,8 @@ from tests.integration.gateway.harness import until
 
 from hermes.app import App, build
 from hermes.app.agent import Agent
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.boards.listing import list_board
 from hermes.app.boards.queue_state import DISPATCHER_ROLE
 from hermes.children.own_python import hermes_command

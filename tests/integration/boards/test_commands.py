@@ -8,7 +8,8 @@ import pytest
 from tests.fakes.web_server import Asked, Page, web_server
 
 from hermes.app import App, build
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.codex.tool_lending import lendable
 from hermes.commands import boards as board_commands
 from hermes.commands import card_columns, cards

@@ -16,7 +16,7 @@ from tests.integration.boards.harness import (
     close_once,
 )
 
-from hermes.app.boards.board_service import CardDraft
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.boards.claims import claim_ready
 from hermes.app.boards.dispatcher import Dispatcher
 from hermes.app.boards.listing import card_details, list_board

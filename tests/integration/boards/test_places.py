@@ -11,7 +11,8 @@ from tests.fakes.nats_server import LocalNats
 from tests.fakes.postgres_server import LocalPostgres
 from tests.integration.boards.harness import BYE, COMPLETE, board_bench
 
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.machines import find_waiting
 from hermes.commands.context import CommandContext
 from hermes.commands.hosts import list_hosts

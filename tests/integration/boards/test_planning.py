@@ -10,7 +10,8 @@ import pytest
 
 from hermes.app import build
 from hermes.app.agent import Agent
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.boards.planning import CardPlanner
 from hermes.errors import HermesError
 from hermes.events import Bus

@@ -11,7 +11,8 @@ from tests.integration.gateway.harness import opened, until
 
 from hermes.app import build
 from hermes.app.agent import Agent
-from hermes.app.boards.board_service import Boards, CardDraft
+from hermes.app.boards.board_service import Boards
+from hermes.app.boards.card_draft import CardDraft
 from hermes.events.bus import Bus
 from hermes.providers.sign_in.accounts import AccountStore
 from hermes.schema.events import CompactionFailed, SessionCompacted, TurnStarted

@@ -13,11 +13,11 @@ from tests.fakes.discord_server import CHANNEL, ME, TOKEN, DiscordServer
 from tests.integration.gateway.harness import until
 from tests.integration.gateway.platforms import PNG, Running, running
 
-from hermes.installation import install_hint
 from hermes.schema.messages import UserMessage
 from hermes.settings.gateway import DiscordSettings, GatewaySettings
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
+from hermes.text.install_words import install_hint
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:'audioop' is deprecated:DeprecationWarning"
@@ -408,5 +408,5 @@ async def test_a_library_that_is_missing_is_one_clear_line(
         assert harness.status.error.startswith(
             f"{platform} needs a package that is not installed ({library}"
         )
-        assert install_hint(platform) in harness.status.error
+        assert str(install_hint(platform)) in harness.status.error
         assert "\n" not in harness.status.error

@@ -1,5 +1,6 @@
 """Password, token and encryption on the way to NATS, with servers that ask for them."""
 
+import asyncio
 import queue
 import shutil
 import socket
@@ -8,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nats.errors import Error as NatsError
+from tests.fakes.machines import until
 from tests.fakes.nats_server import LocalNats, running_nats
 
 from hermes.bridge.nats_client import NatsOptions
 from hermes.bridge.nats_health import nats_health
-from hermes.bridge.nats_link import open_link
+from hermes.bridge.nats_link import NatsLink, open_link
+from hermes.bridge.work_stream import WorkStream
 from hermes.commands.doctor_checks import Site
 from hermes.commands.store_checks import check_events
 from hermes.commands.views import FAIL, OK
+from hermes.primitives.tasks import running
 from hermes.settings import Home, Secrets
 from hermes.settings.sections import EventSettings
 
@@ -111,6 +116,13 @@ def test_encryption(nats: LocalNats, tmp_path: Path) -> None:
         assert arrives(known)
 
 
+def test_a_server_that_does_not_encrypt_gets_no_password(nats: LocalNats) -> None:
+    settings = EventSettings(url=f"tls://hermes@127.0.0.1:{nats.port}")
+    found = nats_health(NatsOptions(settings, password=WORD))
+    assert "does not encrypt" in found.fault
+    assert "nats://" in found.to_do
+
+
 def test_a_server_that_is_away_is_named(nats: LocalNats) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -118,3 +130,31 @@ def test_a_server_that_is_away_is_named(nats: LocalNats) -> None:
     assert (
         "can't be reached" in nats_health(NatsOptions(EventSettings(url=address))).fault
     )
+
+
+@pytest.mark.parametrize("has_queue", [True, False])
+async def test_a_worker_counts_on_the_queue_only_if_the_server_has_one(
+    has_queue: bool,
+) -> None:
+    with running_nats(f"-js={str(has_queue).lower()}") as one:
+        link = open_link(EventSettings(url=one.url), Secrets({}, {}))
+        try:
+            await asyncio.to_thread(wait_until_connected, link)
+            stream = WorkStream(link, "here", lambda: 1)
+            async with running(stream.run(_nothing)):
+                if has_queue:
+                    await until(lambda: stream.is_live)
+                else:
+                    with pytest.raises(NatsError):
+                        await asyncio.wrap_future(link.client.start(_queues(link)))
+                    assert not stream.is_live
+        finally:
+            link.close()
+
+
+async def _nothing(_: str) -> None:
+    """There is no work."""
+
+
+async def _queues(link: NatsLink) -> object:
+    return await link.client.client.jetstream().account_info()

@@ -15,8 +15,11 @@ from tests.fakes.postgres_server import LocalPostgres
 from hermes.commands.table import find_command, find_topic
 from hermes.settings import Home
 from hermes.settings.load import load
+from hermes.settings.setting_keys import find_key, parse_value
 
-GUIDE = Path(__file__).parents[3] / "docs/guide/many-machines.md"
+DOCS = Path(__file__).parents[3] / "docs"
+GUIDE = DOCS / "guide/many-machines.md"
+SETTING = re.compile(r"hermes config set ([a-z_]+(?:\.[\w-]+)+ [^`\n]+)")
 
 
 def block(language: str) -> str:
@@ -68,3 +71,18 @@ async def test_what_the_unit_starts_runs(
         await desk.sees_workers(1)
         (role,) = desk.store.roles.held("worker:")
         assert role.facts["place"] == "one"
+
+
+def test_the_settings_that_the_guides_name_are_accepted() -> None:
+    """One of them, the address of NATS with its user, was not."""
+    lines = [
+        line
+        for file in DOCS.rglob("*.md")
+        for line in SETTING.findall(file.read_text())
+    ]
+    assert "events.url nats://hermes@nats.example:4222" in lines
+    for line in lines:
+        name, value, *_ = shlex.split(line, comments=True)
+        key = find_key(name)
+        assert key is not None, line
+        parse_value(key, value)

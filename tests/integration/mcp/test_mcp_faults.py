@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from hermes.errors import ToolFailed
-from hermes.installation import install_hint
 from hermes.settings.mcp import McpServerSettings
+from hermes.text.install_words import install_hint
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench

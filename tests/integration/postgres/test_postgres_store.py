@@ -236,7 +236,7 @@ def test_a_reader_never_passes_a_row_that_is_committed_late(
     late: Future[Any] = store.database.submit(slow)
     assert written.wait(TIMEOUT_S)
     store.log.append("s", UserMessage(text="early"))
-    assert store.log.since(start)[1] == []
+    assert store.log.since(start).rows == []
     go_on.set()
     late.result(TIMEOUT_S)
     ids = "SELECT session FROM events WHERE id > ? AND id <= row_limit() ORDER BY id"
@@ -343,9 +343,19 @@ def test_encryption_asked_for_in_the_address_is_not_ignored() -> None:
 
 def test_an_address_where_nobody_listens_is_named(tmp_path: Any) -> None:
     began = time.monotonic()
-    with pytest.raises(StoreError, match="can't be reached"):
+    with pytest.raises(
+        StoreError, match=r"can't be reached.*\(No such file or directory\)"
+    ):
         open_postgres(PostgresOptions(f"postgresql://me@/none?host={tmp_path}"))
     assert time.monotonic() - began < TIMEOUT_S
+
+
+def test_a_database_that_is_missing_is_named_in_what_to_do(
+    postgres: LocalPostgres,
+) -> None:
+    with pytest.raises(StoreError, match="does not exist") as missing:
+        open_postgres(PostgresOptions(postgres.url("bots")))
+    assert missing.value.hint.endswith("createdb bots")
 
 
 def test_a_user_without_rights_is_told_what_is_missing(

@@ -15,7 +15,7 @@ from hermes.images.image_info import (
     pixel_size,
 )
 from hermes.images.image_resize import ImageLimits, NotShrunk, converted, fits, shrunk
-from hermes.installation import install_hint
+from hermes.text.install_words import install_hint
 
 pillow = pytest.importorskip("PIL.Image")
 HEIC = Path(__file__).parents[2] / "data" / "blue_and_red.heic"
@@ -93,7 +93,7 @@ def test_without_the_part_that_decodes_it_says_what_to_do(
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(NotShrunk) as caught:
         shrunk(data, ImageLimits(1_000, 8_000))
-    assert install_hint("images") in caught.value.hint
+    assert str(install_hint("images")) in caught.value.hint
 
 
 def test_the_frames_of_a_gif_are_looked_at_and_not_only_what_it_says_of_itself() -> (

@@ -20,7 +20,7 @@ LEVELS = "".join(" " * depth + "a:\n" for depth in range(1000))
     ["- " * 20_000, "? " * 20_000, "-\t" * 20_000, "a:\n  " + "- " * 20_000, LEVELS],
 )
 def test_deep_blocks_are_refused_before_the_reader_sees_them(text: str) -> None:
-    assert "nested too deeply" in parse_config(text)[1][0].text
+    assert "nested too deeply" in str(parse_config(text)[1][0].text)
     with pytest.raises(YamlTooDeep):
         parse_yaml(text)
     with pytest.raises(SettingsError, match="nested too deeply"):
@@ -55,7 +55,7 @@ def test_only_the_first_problems_are_listed() -> None:
         1
     ]
     assert len(problems) == 21
-    assert problems[-1].text == "and 30 more"
+    assert str(problems[-1].text) == "and 30 more"
 
 
 def test_a_blank_before_a_hash_starts_a_comment() -> None:
@@ -78,7 +78,7 @@ def test_a_secret_holds_no_control_characters(value: str) -> None:
 )
 def test_an_address_holds_no_password(address: str) -> None:
     problem = parse_config(f"model:\n  base_url: {address}\n")[1][0]
-    assert "must not hold a password" in problem.text
+    assert "must not hold a password" in str(problem.text)
     assert problem.hint
     with pytest.raises(SettingsError, match="must not hold a password"):
         parse_value(find_key("model.base_url"), address)

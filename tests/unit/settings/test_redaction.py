@@ -199,6 +199,7 @@ NAMED = [  # the text, and what must not be in it any more
 BENIGN = [
     "2026-11-16 13:49:14,123 4242 INFO hermes.app.session_runner: the turn ended after 3 calls in /home/me/work/project-one",
     "12 passed, 1 failed in 3.21s",
+    "hermes store copy sqlite:// postgresql://hermes@db.example/hermes",
     "tokens used: 15,321 of 200,000",
     "max_tokens=4096, input_tokens: 1523, total_tokens=128000/200000",
     '{"max_tokens": 4096, "eos_token": "<|endoftext|>", "pad_token": "[PAD]"}',

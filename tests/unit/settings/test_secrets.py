@@ -91,7 +91,7 @@ def test_the_usual_forms_of_an_env_file_are_read() -> None:
 def test_a_bad_line_is_a_problem_that_does_not_repeat_it(line: str) -> None:
     (parsed,) = parse_env(line)
     assert parsed.problem
-    assert "open" not in parsed.problem.replace("not closed", "")
+    assert "open" not in str(parsed.problem).replace("not closed", "")
 
 
 def test_the_environment_wins_over_the_file() -> None:

@@ -62,8 +62,8 @@ def test_a_new_section_needs_only_its_struct() -> None:
     found = {key.name: key for key in all_keys(Later)}
     assert list(found) == ["names", "servers", "limit"]
     assert found["limit"].description == "A limit."
-    assert kind(found["limit"].annotation) == "a whole number at least 1 or null"
-    assert kind(found["names"].annotation) == "a list"
+    assert str(kind(found["limit"].annotation)) == "a whole number at least 1 or null"
+    assert str(kind(found["names"].annotation)) == "a list"
     assert parse_value(found["names"], "[a, b]") == ["a", "b"]
     assert parse_value(found["servers"], "{x: {url: u}}") == {
         "x": {"url": "u", "retries": 3}
@@ -150,7 +150,7 @@ def test_text_that_does_not_fit_says_what_is_expected(name: str, text: str) -> N
 
 
 def test_literal_choices_are_named() -> None:
-    assert kind(Literal["a", "b"]) == "one of a, b"
+    assert str(kind(Literal["a", "b"])) == "one of a, b"
     assert SettingKey(("x",), Literal["a"], "a").description == ""
 
 
@@ -184,3 +184,21 @@ def test_the_name_of_an_entry_may_contain_dots(tmp_path: Path) -> None:
     assert parse_yaml(config.read_text()) == {
         "custom_providers": {"own": {"models": {"gpt-4.1": {"images": True}}}}
     }
+
+
+@pytest.mark.parametrize(
+    ("setting", "command"),
+    [
+        ("store.url", "hermes config set STORE_PASSWORD"),
+        ("events.url", "hermes config set EVENTS_PASSWORD"),
+        ("model.base_url", "hermes config set NAME_API_KEY"),
+    ],
+)
+def test_whoever_types_a_password_into_an_address_is_told_where_it_belongs(
+    setting: str, command: str
+) -> None:
+    key = find_key(setting)
+    assert key is not None
+    with pytest.raises(SettingsError) as refused:
+        parse_value(key, "https://me:hunter2hunter2@db.example/hermes")
+    assert command in refused.value.hint

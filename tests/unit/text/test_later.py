@@ -19,6 +19,9 @@ class _Shouting:
     def approval_scope(self, text: str) -> str:
         return text
 
+    def question(self, text: str) -> str:
+        return text
+
     def sentence(self, context: str, text: str) -> str:
         return f"{context}: {text.replace('There is no', 'THERE IS NO')}"
 

@@ -29,6 +29,9 @@ class _German:
     def approval_scope(self, text: str) -> str:
         return text
 
+    def question(self, text: str) -> str:
+        return text
+
     def sentence(self, context: str, text: str) -> str:
         assert context == "surfaces.example"
         return {"Hello, {name}.": "Hallo {name}.", "Bad {name}": "Schlecht {nmae}"}.get(

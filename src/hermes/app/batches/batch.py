@@ -1,4 +1,4 @@
-"""A batch on disk: what was asked for, and a copy of its dataset. What came of each row is in the session log."""
+"""A batch on disk: its options, and a copy of its dataset. The outcome of each row is in the session log."""
 
 import random
 import re
@@ -93,7 +93,7 @@ class Batches:
         self, name: str, batch_id: str, source: Path, rows: list[BatchRow],
         options: BatchOptions, now: float,
     ) -> Batch:  # fmt: skip
-        """Writes a new batch down. Refused if there is one of that name."""
+        """Stores a new batch. Refused if there is one of that name."""
         folder = self._of(name)
         if (folder / "batch.json").exists():
             raise Refused(
@@ -127,7 +127,9 @@ class Batches:
             content = (self._of(name) / "batch.json").read_bytes()
         except FileNotFoundError as error:
             known = ", ".join(one.name for one in self.all())
-            hint = f"There are: {known}." if known else "Start one: hermes batch run FILE"  # fmt: skip
+            hint = t.later("Start one: hermes batch run FILE")
+            if known:
+                hint = t.later("There are: {names}.", names=known)
             raise NotFound(
                 t.later("There is no batch {name!r}.", name=name), hint=hint
             ) from error
@@ -149,7 +151,7 @@ class Batches:
         return sorted(found, key=lambda one: one.created, reverse=True)
 
     def folder(self, batch: Batch) -> Path:
-        """Where the batch is written down."""
+        """The folder in which the batch is stored."""
         return self._of(batch.name)
 
     def rows(self, batch: Batch) -> list[BatchRow]:

@@ -27,7 +27,7 @@ from hermes.tools.toolsets import BATCH_SURFACE
 t = translator(__name__)
 
 
-CONTINUE = "Hermes was stopped while you worked on this. Go on where you were, and finish the task."
+CONTINUE = "Hermes was stopped while you worked on this. Go on where you were, and finish the task."  # not translated
 _FATAL = ("auth", "forbidden", "billing", "not_found")
 """Failures that every other row would meet too."""
 _MAX_TITLE_CHARS = 80
@@ -35,7 +35,7 @@ _GRANT_INTERVAL_S = 0.2  # between looks whether a running row gave something ba
 
 
 class BatchProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a batch is."""
+    """The progress of a batch."""
 
     rows: int
     done: int = 0
@@ -85,7 +85,7 @@ class BatchRunner:
 
     @property
     def progress(self) -> BatchProgress:
-        """How far it is now."""
+        """The progress so far."""
         states = self._states.values()
         return BatchProgress(
             rows=self._batch.rows,
@@ -138,7 +138,7 @@ class BatchRunner:
                 await agent.service.hold(session)
 
     async def _work(self, queue: deque[RowState]) -> None:
-        """One worker: takes a row after the other."""
+        """One worker: takes one row after another."""
         while queue and not self._stopping.is_set():
             state = queue.popleft()
             used = self._allowance.used_by(state) if not state.is_over else 0.0
@@ -160,7 +160,11 @@ class BatchRunner:
         self._on_row(ended)
         self._on_change(self.progress)
         if ended.failure in _FATAL and not self._stopping.is_set():
-            why = f"row {ended.number} failed, and so would the others: {ended.detail}"
+            why = t.logged(
+                "row {number} failed, and so would the others: {detail}",
+                number=ended.number,
+                detail=ended.detail,
+            )
             await self.stop(why)
 
     async def _row_was_cut(self, ended: RowState, queue: deque[RowState]) -> None:
@@ -174,7 +178,9 @@ class BatchRunner:
 
     @property
     def _budget_is_spent(self) -> str:
-        return f"the budget of {self._batch.options.budget} is used up"
+        return t.logged(
+            "the budget of {budget} is used up", budget=self._batch.options.budget
+        )
 
     async def _grant(self, number: int, used: float) -> str | None:
         """The cap of the next row. Waits while other rows hold all that is left."""
@@ -204,7 +210,7 @@ class BatchRunner:
         )
 
     async def _run_row(self, state: RowState, cap: str) -> RowState:
-        """Runs a row, or goes on with it. Whatever happens is the state that it returns."""
+        """Runs a row, or continues it. Whatever happens, returns the state of the row."""
         row = self._rows[state.number - 1]
         is_done = state.status == "done"  # and only has no score yet
         attempt = state.attempt + (state.is_over and not is_done)

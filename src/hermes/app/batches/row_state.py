@@ -1,4 +1,4 @@
-"""What came of each row, read from the session log: nothing about a row is written anywhere else."""
+"""The state of each row, read from the session log: nothing about a row is stored anywhere else."""
 
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
@@ -43,7 +43,7 @@ class RowState(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes of this attempt."""
+        """Whether this attempt is over."""
         return self.status not in ("waiting", "begun", "running")
 
     def needs_work(self, *, retry: bool) -> bool:

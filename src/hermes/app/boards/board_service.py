@@ -10,6 +10,14 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.boards import card_rules as rules
+from hermes.app.boards.card_draft import (
+    MAX_BODY_CHARS,
+    CardDraft,
+    check_amount,
+    check_draft,
+    check_workspace,
+    safe_file_name,
+)
 from hermes.app.boards.card_rules import RunEnding, RunLimits, new_id
 from hermes.app.boards.queue_state import (
     DISPATCHER_ROLE,
@@ -19,7 +27,6 @@ from hermes.app.boards.queue_state import (
     read_state,
 )
 from hermes.app.turn_placement import place_of
-from hermes.core.budget import parse_amount
 from hermes.errors import NotFound, Refused, UsageError
 from hermes.schema.boards import (
     DEFAULT_BOARD,
@@ -49,47 +56,7 @@ t = translator(__name__)
 
 T = TypeVar("T")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-_WORKSPACES = ("scratch", "dir:", "worktree:")
-_MAX_TITLE_CHARS = 300
-_MAX_BODY_CHARS = 200_000
 _NOTHING = t.later("Nothing was changed.")
-
-
-class CardDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """A card to create."""
-
-    title: str
-    body: str = ""
-    priority: int = 0
-    labels: tuple[str, ...] = ()
-    tenant: str = ""
-    assignee: str = ""
-    reviewer: str = ""
-    workspace: str = ""
-    place: str | None = None
-    """The machine that has the folder; None for this one, unless every machine has it."""
-    model: str = ""
-    skills: tuple[str, ...] = ()
-    budget: str = ""
-    time_limit: float = 0.0
-    retries: int = 0
-    due: float = 0.0
-    schedule: str = ""
-    parents: tuple[str, ...] = ()
-    triage: bool = False
-    held: bool = False
-    """Whether it stays in `todo` until a person promotes it."""
-    blocked: str = ""
-    """Why it is blocked from the start, if it is; this does not count as a block by its workers."""
-    key: str = ""
-    depth: int = 0
-    family: str = ""
-    """The card whose budget it shares."""
-    goal_mode: bool = False
-    goal_max_turns: int = 0
-    by: str = "user"
-    origin: str = ""
-    notify: tuple[str, ...] = ()
 
 
 class Boards:
@@ -170,7 +137,9 @@ class Boards:
         if wanted == DEFAULT_BOARD:
             return Board(slug=DEFAULT_BOARD, name="Default", created=0.0)
         names = ", ".join(board.slug for board in self.read(lambda r: r.boards()))
-        make_one = "There are no boards yet. Make one: hermes kanban boards create NAME"
+        make_one = t.later(
+            "There are no boards yet. Make one: hermes kanban boards create NAME"
+        )
         raise NotFound(
             t.later("There is no board {wanted!r}.", wanted=wanted),
             hint=t.later("There are: {names}.", names=names) if names else make_one,
@@ -257,7 +226,9 @@ class Boards:
             running = tx.open_runs(board.slug)
             for run in running:
                 tx.put_run(
-                    msgspec.structs.replace(run, stop=f"the board was removed by {by}")
+                    msgspec.structs.replace(
+                        run, stop=t.logged("the board was removed by {by}", by=by)
+                    )
                 )
             for card in tx.cards(board=board.slug, statuses=rules.OPEN):
                 if card.status != "running":  # a stopped one is told as such
@@ -466,7 +437,7 @@ class Boards:
                 CardCommented(
                     board=card.board,
                     card=card.id,
-                    text=text.strip()[:_MAX_BODY_CHARS],
+                    text=text.strip()[:MAX_BODY_CHARS],
                     by=by,
                 )
             )
@@ -675,69 +646,3 @@ def _require_idle(card: Card) -> None:
             t.later("{id} is running.", id=card.id),
             hint=t.later("Its worker hands it over; or stop it: hermes kanban stop"),
         )
-
-
-def safe_file_name(name: str) -> str:
-    """Returns the last part of a path, without characters that a file name can't have."""
-    last = re.split(r"[/\\]", name.strip())[-1]
-    clean = re.sub(r"[\x00-\x1f\x7f]", "", last).strip(". ")
-    if not clean:
-        raise UsageError(
-            t.later("{name!r} is not a valid file name.", name=name), hint=_NOTHING
-        )
-    return clean[:200]
-
-
-def check_workspace(workspace: str) -> None:
-    """Raises UsageError for an invalid workspace."""
-    kind, colon, path = workspace.partition(":")
-    fine = workspace in ("", "scratch") or (
-        bool(colon) and f"{kind}:" in _WORKSPACES and path.startswith("/")
-    )
-    if not fine:
-        raise UsageError(
-            t.later("{workspace!r} is not a workspace.", workspace=workspace),
-            hint=t.later(
-                "Use scratch, dir:/absolute/path or worktree:/path/of/a/repository."
-            ),
-        )
-
-
-def check_amount(budget: str) -> None:
-    """Raises UsageError for a budget that can't be read."""
-    if budget:
-        try:
-            parse_amount(budget)
-        except ValueError as error:
-            raise UsageError(
-                f"{error}.", hint=t.later("Such as: '$0.50', or '200k tokens'.")
-            ) from error
-
-
-def check_draft(draft: CardDraft) -> None:
-    """Raises UsageError for a card that can't be stored or run."""
-    if not draft.title.strip():
-        raise UsageError(
-            t.later("The title is empty."),
-            hint=t.later("Say in a few words what to do."),
-        )
-    if len(draft.title) > _MAX_TITLE_CHARS or len(draft.body) > _MAX_BODY_CHARS:
-        raise UsageError(
-            t.later(
-                "A title may have {max_title_chars} characters, a body {max_body_chars:,}.",
-                max_title_chars=_MAX_TITLE_CHARS,
-                max_body_chars=_MAX_BODY_CHARS,
-            ),
-            hint=t.later("Attach a longer text as a file."),
-        )
-    if not 0 <= draft.time_limit <= 604_800:
-        raise UsageError(
-            t.later("A time limit can be up to a week."),
-            hint=t.later("Such as: 2h, 90m"),
-        )
-    if draft.retries < 0:
-        raise UsageError(
-            t.later("The number of tries can't be negative."), hint=_NOTHING
-        )
-    check_workspace(draft.workspace)
-    check_amount(draft.budget)

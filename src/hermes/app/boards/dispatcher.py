@@ -63,7 +63,7 @@ TICK_INTERVAL_S = 1.0
 _UNUSED_INTERVAL_S = 3.0  # while there is no board
 _FOLDERS_INTERVAL_S = 5.0
 _MAX_LACKING = 200
-_DISPATCHING = "running the cards of boards"
+_DISPATCHING = "running the cards of boards"  # not translated
 NOT_BEGUN = RunEnding(
     outcome="stopped",
     reason=t.logged("Hermes was stopped before it began"),
@@ -311,7 +311,7 @@ class Dispatcher:
         self, run: CardRun, ending: RunEnding, settings: BoardSettings
     ) -> Card | None:
         """Writes the end of a run, retrying until it succeeds: until then, the card does not run again."""
-        what = f"saving the end of a run of card {run.card}"
+        what = f"saving the end of a run of card {run.card}"  # not translated
         limits = RunLimits(settings.retries, settings.cooldown)
         database = self._app.store.database
         while True:

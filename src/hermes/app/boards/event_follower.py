@@ -12,7 +12,7 @@ from hermes.primitives.recent import RecentDict
 _FOLLOW_INTERVAL_S = 0.5
 _UNUSED_INTERVAL_S = 5.0  # while there is no board
 _MAX_KNOWN_EVENTS = 4_096
-_FOLLOWING = "following the history of boards"
+_FOLLOWING = "following the history of boards"  # not translated
 
 
 class BoardFollower:

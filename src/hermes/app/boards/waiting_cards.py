@@ -68,7 +68,7 @@ def _tell(tx: BoardTransaction, card: Card, found: WaitingWork) -> None:
     todo = t.logged(
         "It starts once `hermes gateway run`, `hermes dashboard` or `hermes worker` is started there. To run it on"
         " another machine, type there: {command}",
-        command=f"hermes kanban edit {card.id} --workspace dir:DIR",
+        command=f"hermes kanban edit {card.id} --workspace dir:DIR",  # not translated
     )
     log.warning("card %s (%s) %s", card.id, card.title, why)
     rules.tell(tx, card, why, todo)

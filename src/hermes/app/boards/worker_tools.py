@@ -13,8 +13,8 @@ from msgspec import Meta
 
 from hermes.app.app import App
 from hermes.app.boards.attachment_tools import AttachmentTools
-from hermes.app.boards.board_service import CardDraft
 from hermes.app.boards.card_context import card_context
+from hermes.app.boards.card_draft import CardDraft
 from hermes.app.boards.card_rules import RunEnding
 from hermes.app.boards.card_toolset import AnyBoard, CardToolset, OwnBoard, TaskId
 from hermes.app.boards.listing import OPEN_STATUSES, STATUSES, list_board

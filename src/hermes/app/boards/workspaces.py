@@ -23,7 +23,7 @@ log = logging.getLogger("hermes.boards")
 
 _MAX_AGE_S = 7 * 86_400.0
 """After this time, no machine is expected to have a workspace that is to be cleared."""
-_CLEARING = "clearing the workspaces of cards"
+_CLEARING = "clearing the workspaces of cards"  # not translated
 
 
 class CardWorkspace(msgspec.Struct, frozen=True):

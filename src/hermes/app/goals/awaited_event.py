@@ -33,7 +33,7 @@ _MAX_HEARD = 10_000
 _PAGE_ROWS = 500
 FILE_CHANGED = "file.changed"
 """Not an event of the bus: that a file was made or changed. `path` names it."""
-_EXAMPLE = "kanban.card.moved card=t_1a2b3c4d5e after=done"
+_EXAMPLE = "kanban.card.moved card=t_1a2b3c4d5e after=done"  # not translated
 
 
 def event_name(judged: GoalJudged) -> str:

@@ -23,7 +23,7 @@ _LINE = re.compile(
 _FIELDS = {"constraint": "constraints", "stopwhen": "stop_when"}
 MAX_GOAL_CHARS = 8_000
 _MAX_TURNS = 10_000
-_EXAMPLE = "all tests pass   verify: make test   stop when: an API must change"
+_EXAMPLE = "all tests pass   verify: make test   stop when: an API must change"  # not translated
 _DRAFT = (
     "Write a contract for the goal that the user gives you, so that it can be checked. Answer with exactly these lines and "
     "nothing else, in the user's language:\n"
@@ -31,7 +31,7 @@ _DRAFT = (
     "verify: one shell command that succeeds only if it is reached and that runs without the network; leave the line out "
     "if there is none\n"
     "constraints: what must stay true\n"
-    "stop when: when to stop and ask the user"
+    "stop when: when to stop and ask the user"  # not translated
 )
 _DRAFT_TOKENS = 2_000
 
@@ -128,7 +128,7 @@ def goal_lines(goal: GoalSet, subgoals: Sequence[str] = ()) -> list[str]:
     named = (
         ("Verify", goal.verify),
         ("Constraints", goal.constraints),
-        ("Stop when", goal.stop_when),
+        ("Stop when", goal.stop_when),  # not translated
     )
     lines = [f"Goal: {goal.text}"]
     lines += [f"{name}: {text}" for name, text in named if text]

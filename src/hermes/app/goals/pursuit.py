@@ -63,11 +63,11 @@ _LOOK_INTERVAL_S = 1.0
 _MAX_EVIDENCE_ROWS = 2_000
 _GO_ON = (
     "The goal is not reached yet. {why}\n\nGo on now: do the next useful thing, and check it. If you can't go on without "
-    "the user, say plainly what you need."
+    "the user, say plainly what you need."  # not translated
 )
 _BEGIN = (
     "Work towards this goal until it is reached. Hermes checks after each of your turns, with the verify command if there "
-    "is one, and by what it recorded of your calls."
+    "is one, and by what it recorded of your calls."  # not translated
 )
 
 
@@ -200,13 +200,9 @@ class GoalPursuit:
         return None
 
     async def _child_end(self, child: str) -> None:
-        store = self._app.store
-        watch = store.watch(child)
-        try:
-            while await asyncio.to_thread(self._works, child):
-                await watch.wait(_LOOK_INTERVAL_S)
-        finally:
-            watch.close()
+        """Waits until no process has the child. That is no row, so no watch tells of it."""
+        while await asyncio.to_thread(self._works, child):  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(_LOOK_INTERVAL_S)
 
     def _works(self, child: str) -> bool:
         try:
@@ -563,7 +559,9 @@ def _why(progress: GoalProgress, judged: GoalJudged | None = None) -> str:
     if check is not None and check.outcome == "failed":
         parts.append(f"`{check.command}` failed ({check.detail}):\n{check.output}")
     elif check is not None and check.outcome == "not_run":
-        parts.append(f"`{check.command}` could not be run: {check.detail}")
+        parts.append(
+            f"`{check.command}` could not be run: {check.detail}"
+        )  # not translated
     return "\n".join(filter(None, parts))
 
 

@@ -30,7 +30,7 @@ WAITING_ROLE = "goal/"
 _WAKER_ROLE = "goal-waker/"
 _SCAN_INTERVAL_S = 3.0
 _RENEW_INTERVAL_S = LEASE_TTL_S / 3
-_LOOKING = "looking for goals that wait"
+_LOOKING = "looking for goals that wait"  # not translated
 
 
 def waiting_role(session: str) -> str:

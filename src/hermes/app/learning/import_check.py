@@ -23,7 +23,10 @@ from hermes.learning.imports.sources import SkippedItem
 from hermes.learning.learning_service import LearningService
 from hermes.learning.memory_entries import Notes
 from hermes.settings.load import load_secrets, read_config
+from hermes.text.translation import translator
 from hermes.tools.policy import RuleFile
+
+t = translator(__name__)
 
 
 class ImportCheck:
@@ -44,7 +47,7 @@ class ImportCheck:
         for item in self._past.items:
             what, is_here = self._find(item)
             if not is_here:
-                yield SkippedItem(what, "it is not here after the import")
+                yield SkippedItem(what, t.logged("it is not here after the import"))
 
     def _find(self, item: JournalItem) -> tuple[str, bool]:
         match item:

@@ -25,9 +25,13 @@ from hermes.learning.memory import FILES
 from hermes.learning.skill import MAIN
 from hermes.learning.skill_source import SkillSource
 from hermes.mcp.config_import import find_servers
-from hermes.text.plurals import count
+from hermes.text.formats import count
+from hermes.text.translation import translator
 
-_ON_REQUEST = "secrets are only imported with --secrets"
+t = translator(__name__)
+
+
+_ON_REQUEST = t.logged("secrets are only imported with --secrets")
 
 
 class MemoryText(msgspec.Struct, frozen=True):
@@ -155,7 +159,9 @@ class ContentReader:
         diaries = sum(1 for _ in one.workspace.glob("memory/*.md"))
         if diaries and self._wants("memories"):
             what = f"{count(diaries, 'diary page')} of agent {one.id}"
-            self._left.append(SkippedItem(what, "Hermes searches its sessions instead"))
+            self._left.append(
+                SkippedItem(what, t.logged("Hermes searches its sessions instead"))
+            )
 
     def _openclaw_jobs(self, default: str, agents: set[str]) -> tuple[JobDraft, ...]:
         try:
@@ -226,10 +232,10 @@ def _instructions_skill(
     name = f"openclaw-{agent.id.lower().replace('_', '-')}"[:60].rstrip("-")
     head = (
         f"---\nname: {name}\ndescription: How OpenClaw's agent {agent.id} worked (its AGENTS.md). "
-        "Use it when the user refers to that agent or its rules.\n---\n"
+        "Use it when the user refers to that agent or its rules.\n---\n"  # not translated
     )
     files = {f"{name}/{MAIN}": f"{head}{instructions.strip() or 'See SOUL.md.'}\n"}
     if soul.strip():
         files[f"{name}/SOUL.md"] = soul
     encoded = {path: content.encode() for path, content in files.items()}
-    return SkillSource(encoded, f"AGENTS.md of agent {agent.id}")
+    return SkillSource(encoded, t.logged("AGENTS.md of agent {id}", id=agent.id))

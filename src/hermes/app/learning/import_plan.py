@@ -9,7 +9,11 @@ from hermes.app.schedules.jobs import JobDraft
 from hermes.learning.change import MemoryEdit
 from hermes.learning.imports.sources import Kind, SkippedItem
 from hermes.learning.skill_install import InstallPlan
+from hermes.text.translation import to_translate, translator
 from hermes.tools.policy.rules import List, PolicyRule
+
+t = translator(__name__)
+
 
 Part: TypeAlias = Literal[
     "sessions",
@@ -32,10 +36,10 @@ PARTS: tuple[Part, ...] = (
 
 
 _IN_WORDS: dict[List, str] = {
-    "forbid": "never",
-    "ask": "always ask before",
-    "allow": "without asking",
-    "network": "without asking, from the network",
+    "forbid": to_translate("never"),
+    "ask": to_translate("always ask before"),
+    "allow": to_translate("without asking"),
+    "network": to_translate("without asking, from the network"),
 }
 
 
@@ -48,7 +52,7 @@ class PlannedRule(msgspec.Struct, frozen=True):
 
     def describe(self) -> str:
         """Returns the rule in words."""
-        return f"{_IN_WORDS[self.list]}: {self.rule.describe()}"
+        return f"{t.marked(_IN_WORDS[self.list])}: {self.rule.describe()}"
 
 
 class ImportPlan(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ from hermes.providers.routing import route_to
 from hermes.settings import Secrets
 from hermes.settings.load import load_secrets, read_config
 from hermes.settings.sections import Settings
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -99,7 +99,7 @@ class ImportPlanner:
                 left.append(
                     SkippedItem(
                         f"session {conversation.id}",
-                        "another file has a session with that id",
+                        t.logged("another file has a session with that id"),
                     )
                 )
             else:
@@ -119,7 +119,7 @@ class ImportPlanner:
         in_source, config = dict(made.in_source), contents.config
         if {"settings", "secrets"} & set(parts):
             left += [
-                SkippedItem(what, "there is no such setting here")
+                SkippedItem(what, t.logged("there is no such setting here"))
                 for what in config.left
             ]
         plan: dict[str, Any] = {}
@@ -155,7 +155,7 @@ class ImportPlanner:
             total += len(notes)
             if len(notes) > _MAX_NOTES:
                 what = f"{memory.label}: {count(len(notes) - _MAX_NOTES, 'note')}"
-                left.append(SkippedItem(what, "the file has too many"))
+                left.append(SkippedItem(what, t.logged("the file has too many")))
             for note in notes[:_MAX_NOTES]:
                 wanted = (*edits, MemoryEdit("add", note.text, file=memory.file))
                 try:
@@ -174,11 +174,15 @@ class ImportPlanner:
         path = self._app.home.root / IDENTITY_FILE
         if path.exists():
             same = path.read_text("utf-8", "replace").strip() == identity
-            why = "already here" if same else "there is one here; yours stays"
+            why = "already here" if same else t.logged("there is one here; yours stays")
         elif len(identity) > MAX_PROJECT_CHARS:
-            why = f"it is longer than {MAX_PROJECT_CHARS:,} characters"
+            why = t.logged(
+                "it is longer than {limit:,} characters", limit=MAX_PROJECT_CHARS
+            )
         elif reason := scan(identity):
-            why = f"it seems to contain injected instructions ({reason})"
+            why = t.logged(
+                "it seems to contain injected instructions ({reason})", reason=reason
+            )
         else:
             return identity
         left.append(SkippedItem(IDENTITY_FILE, why))
@@ -208,9 +212,9 @@ class ImportPlanner:
                 left.append(SkippedItem(f"skill {name}", error.message))
                 continue
             if chosen.name in own:
-                why = "a skill with that name already exists here"
+                why = t.logged("a skill with that name already exists here")
             elif chosen.name in found:
-                why = "another skill of the source has that name"
+                why = t.logged("another skill of the source has that name")
             elif chosen.dangers:
                 why = str(chosen.dangers[0])
             else:
@@ -227,18 +231,24 @@ class ImportPlanner:
             left.append(
                 SkippedItem(
                     "settings",
-                    "config.yaml here can't be used; see: hermes config check",
+                    t.logged(
+                        "config.yaml here can't be used; see: hermes config check"
+                    ),
                 )
             )
             return {}
         wanted: dict[str, object] = {}
         for key, value in carried.settings.items():
             if _is_taken(here, key):
-                left.append(SkippedItem(key, "it is already set here"))
+                left.append(SkippedItem(key, t.logged("it is already set here")))
             elif not _fits(key, value):
-                left.append(SkippedItem(key, "its value does not fit here"))
+                left.append(SkippedItem(key, t.logged("its value does not fit here")))
             elif key == "model.provider" and not _known(str(value), carried):
-                left.append(SkippedItem(key, f"there is no provider {value} here"))
+                left.append(
+                    SkippedItem(
+                        key, t.logged("there is no provider {value} here", value=value)
+                    )
+                )
             else:
                 wanted[key] = value
         return wanted
@@ -248,7 +258,9 @@ class ImportPlanner:
     ) -> dict[str, str]:
         here = load_secrets({}, home=self._app.home)
         known = [name for name in carried.secrets if here.get(name)]
-        left += [SkippedItem(name, "it is already set here") for name in known]
+        left += [
+            SkippedItem(name, t.logged("it is already set here")) for name in known
+        ]
         return {
             name: value for name, value in carried.secrets.items() if name not in known
         }
@@ -297,7 +309,7 @@ def _skill_folders(contents: ImportContents, left: list[SkippedItem]) -> list[Pa
                 found.append(path.parent)
         if bundled:
             what = count(len(bundled), "skill")
-            left.append(SkippedItem(what, "bundled with the other agent"))
+            left.append(SkippedItem(what, t.logged("bundled with the other agent")))
     return found
 
 

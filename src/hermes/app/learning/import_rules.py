@@ -24,8 +24,12 @@ from hermes.learning.imports.sources import SkippedItem
 from hermes.primitives.files import PRIVATE_FILE, replace_file
 from hermes.primitives.untyped import list_in, object_in
 from hermes.settings.key_shapes import is_secret_value
+from hermes.text.translation import translator
 from hermes.tools.policy import ApprovalPolicy, Circumstances, RuleFile
 from hermes.tools.policy.rules import List, PolicyRule
+
+t = translator(__name__)
+
 
 _MAX_RULES = 1_000
 _MAX_CHOICES = 50  # of one rule of codex
@@ -67,7 +71,9 @@ def claude_rules(source: Path, left: list[SkippedItem]) -> list[ForeignRule]:
                 found += _translated(title, str(text)[:500], left)
         if permissions.get("defaultMode") == "bypassPermissions":
             left.append(
-                SkippedItem("bypassPermissions", "no rule allows everything here")
+                SkippedItem(
+                    "bypassPermissions", t.logged("no rule allows everything here")
+                )
             )
     return found
 
@@ -86,7 +92,7 @@ def _claude_rule(title: List, text: str) -> tuple[List, PolicyRule]:
     """Returns the rule for one permission. Raises ValueError with the reason if there is none."""
     shape = re.fullmatch(r"(\w+)(?:\((.*)\))?", text, re.DOTALL)
     if shape is None:
-        raise ValueError("it is no permission")
+        raise ValueError(t.logged("it is no permission"))
     tool, inside = shape[1], (shape[2] or "").strip()
     if tool.startswith("mcp__"):
         return title, _mcp_rule(tool)
@@ -95,17 +101,17 @@ def _claude_rule(title: List, text: str) -> tuple[List, PolicyRule]:
     if tool == "WebFetch" and inside.startswith("domain:"):
         host = inside.removeprefix("domain:").strip().lower()
         if not re.fullmatch(r"[a-z0-9.-]+", host):
-            raise ValueError("a host here is a name without patterns")
+            raise ValueError(t.logged("a host here is a name without patterns"))
         return "network" if title == "allow" else title, PolicyRule(host=host)
     if tool in _FILE_TOOLS and inside:
         return title, PolicyRule(path=_path(inside))
-    raise ValueError("there is no such rule here")
+    raise ValueError(t.logged("there is no such rule here"))
 
 
 def _mcp_rule(tool: str) -> PolicyRule:
     _, server, *name = tool.split("__")
     if not name or not all(name):
-        raise ValueError("a rule here names one tool of a server")
+        raise ValueError(t.logged("a rule here names one tool of a server"))
     return PolicyRule(tool=f"mcp.{server}.{'__'.join(name)}")
 
 
@@ -113,12 +119,16 @@ def _command_rule(title: List, inside: str) -> PolicyRule:
     command = re.sub(r"(:\*|\s\*)$", "", inside)
     is_prefix = command != inside
     if command in ("", "*"):
-        raise ValueError("no rule is about every command here")
+        raise ValueError(t.logged("no rule is about every command here"))
     if _SHELL_SIGNS.search(command):
-        raise ValueError("words are compared whole here; it has patterns or operators")
+        raise ValueError(
+            t.logged("words are compared whole here; it has patterns or operators")
+        )
     if title == "allow" and not is_prefix:
         raise ValueError(
-            "it allows one exact command; a rule here would also allow longer ones"
+            t.logged(
+                "it allows one exact command; a rule here would also allow longer ones"
+            )
         )
     program, *arguments = shlex.split(command)
     return PolicyRule(program=program, arguments=tuple(arguments))
@@ -130,9 +140,9 @@ def _path(inside: str) -> str:
     if path.startswith("//"):
         path = path[1:]
     elif not path.startswith("~/"):
-        raise ValueError("its path is relative to a project")
+        raise ValueError(t.logged("its path is relative to a project"))
     if re.search(r"[*?\[\]{}]", path):
-        raise ValueError("a path here has no patterns")
+        raise ValueError(t.logged("a path here has no patterns"))
     return path
 
 
@@ -150,13 +160,17 @@ def codex_rules(source: Path, left: list[SkippedItem]) -> list[ForeignRule]:
         ("sandbox_mode", "danger-full-access"),
     ):
         if config.get(key) == value:
-            left.append(SkippedItem(f"{key} {value}", "no rule allows everything here"))
+            left.append(
+                SkippedItem(
+                    f"{key} {value}", t.logged("no rule allows everything here")
+                )
+            )
     found: list[ForeignRule] = []
     for path in sorted(source.glob("rules/*.rules")):
         try:
             calls = ast.parse(read_small(path)).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            left.append(SkippedItem(path.name, "it can't be read"))
+            left.append(SkippedItem(path.name, t.logged("it can't be read")))
             continue
         for statement in calls[:_MAX_RULES]:
             found += _codex_rule(path.name, statement, left)
@@ -170,7 +184,7 @@ def _codex_rule(
     text = ast.unparse(statement)[:200]
     call = statement.value if isinstance(statement, ast.Expr) else None
     if not isinstance(call, ast.Call) or ast.unparse(call.func) != "prefix_rule":
-        left.append(SkippedItem(f"{file}: {text}", "it is no prefix_rule"))
+        left.append(SkippedItem(f"{file}: {text}", t.logged("it is no prefix_rule")))
         return []
     try:
         given = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
@@ -187,7 +201,9 @@ def _codex_rule(
             for choice in itertools.islice(itertools.product(*words), _MAX_CHOICES)
         ]
     except (ValueError, KeyError, TypeError, IndexError):
-        left.append(SkippedItem(f"{file}: {text}", "its pattern can't be used here"))
+        left.append(
+            SkippedItem(f"{file}: {text}", t.logged("its pattern can't be used here"))
+        )
         return []
 
 
@@ -206,9 +222,9 @@ def judge(
         words = (one.rule.program, *one.rule.arguments)
         planned = [other.rule for other in found if other.list == one.list]
         if one.rule in (*getattr(book, one.list), *planned):
-            why = "it is already here"
+            why = t.logged("it is already here")
         elif any(is_secret_value(word) for word in words):
-            why = "it contains a key"
+            why = t.logged("it contains a key")
         elif one.list in ("forbid", "ask"):
             why = ""
         else:
@@ -228,14 +244,24 @@ def _objection(one: ForeignRule, home: Path, rules: list[ForeignRule]) -> str:
         if other.list in ("forbid", "ask") and other.rule == one.rule
     ]
     if stricter:
-        return f"the same settings also say: {stricter[0].list} {stricter[0].original}"
+        return t.logged(
+            "the same settings also say: {list} {original}",
+            list=stricter[0].list,
+            original=stricter[0].original,
+        )
     if one.rule.path:
-        return "files outside the project are asked about here"
+        return t.logged("files outside the project are asked about here")
     if one.rule.program:
         return _trial(one, home)
     book, rule = RuleFile(home).current(), one.rule
     found = book.for_tool(rule.tool) if rule.tool else book.for_host(rule.host)
-    return f"your policy says: {found[0]} {found[1].describe()}" if found else ""
+    return (
+        t.logged(
+            "your policy says: {list} {rule}", list=found[0], rule=found[1].describe()
+        )
+        if found
+        else ""
+    )
 
 
 def _trial(one: ForeignRule, home: Path) -> str:
@@ -250,16 +276,21 @@ def _trial(one: ForeignRule, home: Path) -> str:
             replace_file(trial / current.name, current.read_bytes(), mode=PRIVATE_FILE)
         verdict, reason = _decision(trial, command, workspace)
         if verdict == "forbid":
-            return f"the policy never allows it: {reason}"
+            return t.logged("the policy never allows it: {reason}", reason=reason)
         if verdict == "allow":
-            return "it runs without asking already"
+            return t.logged("it runs without asking already")
         for text in (f"{command} {words}" for words in _NEVER_ALLOWED):
             if _decision(trial, text, workspace)[0] == "forbid":
-                return f"the policy never allows everything that begins so: {text}"
+                return t.logged(
+                    "the policy never allows everything that begins so: {text}",
+                    text=text,
+                )
         RuleFile(trial).add_rule(one.list, one.rule)
         verdict, reason = _decision(trial, command, workspace)
     if verdict != "allow":
-        return f"the policy asks about it whatever the rules say: {reason}"
+        return t.logged(
+            "the policy asks about it whatever the rules say: {reason}", reason=reason
+        )
     return ""
 
 

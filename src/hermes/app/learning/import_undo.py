@@ -33,13 +33,16 @@ from hermes.learning.memory_entries import Notes
 from hermes.primitives.untyped import object_of
 from hermes.settings.edit import remove_entry, set_secret, unset_value
 from hermes.settings.load import load_secrets, read_config
-from hermes.text.plurals import count
+from hermes.text.translation import translator
 from hermes.tools.policy import RuleFile
+
+t = translator(__name__)
+
 
 TABLES = ("mcp_servers", "custom_providers")
 """Settings whose entries are removed as a whole."""
 EXTRA_LINES = 2  # of an exported session: its header, and the note that it was imported
-_CHANGED = "it was changed since"
+_CHANGED = t.logged("it was changed since")
 
 
 class UndoReport(msgspec.Struct):
@@ -117,7 +120,7 @@ class ImportUndo:
             return ""
         lines = sum(1 for _ in store.transfer.export(item.id))
         if lines != item.rows + EXTRA_LINES:
-            return "it was used since"
+            return t.logged("it was used since")
         store.sessions.delete(item.id)
         self._report.removed += 1
         return ""
@@ -165,7 +168,7 @@ class ImportUndo:
                 "import",
             ):
                 if not job.paused:
-                    return "you have resumed it"
+                    return t.logged("you have resumed it")
                 book.remove(job.id)
                 self._report.removed += 1
         return ""
@@ -199,7 +202,11 @@ class ImportUndo:
             self._learning.apply(MemoryChange(edits), Provenance("user"))
         self._report.removed += len(edits)
         gone = len(notes) - len(edits)
-        return f"{count(gone, 'note')} changed or gone" if gone else ""
+        if not gone:
+            return ""
+        return t.logged(
+            "{count} note changed or gone", "{count} notes changed or gone", count=gone
+        )
 
     def _has_note(self, note: ImportedNote) -> bool:
         wanted = " ".join(note.text.split())

@@ -36,7 +36,7 @@ from hermes.learning.learning_service import LearningService
 from hermes.learning.skill import tree_hash
 from hermes.primitives.files import PRIVATE_FILE, replace_file
 from hermes.settings.edit import set_secret, set_value
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.tools.policy import RuleFile
 
 

@@ -106,7 +106,7 @@ class Learner:
             return make()
         except (HermesError, OSError) as error:
             log.warning("%s is not in the prompt: %s", name.lower(), error)
-            return f"[{name} could not be read: {error}]"
+            return f"[{name} could not be read: {error}]"  # not translated
 
     def decide(self, proposal: str, *, keep: bool) -> Proposal:
         """Applies or rejects a proposal, as the user decided. Raises LearningError if that fails."""

@@ -32,10 +32,8 @@ t = translator(__name__)
 
 _MAX_STEPS = 16
 _MAX_REPLY_TOKENS = 4_000
-_FORBIDDEN = PolicyDecision("forbid", reason="this is a review")
-_NOT_IN_A_REVIEW = (
-    "this is a review: only memory, skills_list, skill_view and skill_manage work in it"
-)
+_FORBIDDEN = PolicyDecision("forbid", reason="this is a review")  # not translated
+_NOT_IN_A_REVIEW = "this is a review: only memory, skills_list, skill_view and skill_manage work in it"  # not translated
 
 
 class ReviewDeps(NamedTuple):
@@ -264,7 +262,7 @@ class _ReviewBudget(TurnBudget):
         try:
             return super().room(input_tokens)
         except BudgetSpent as spent:
-            hint = "Raise learning.budget for longer conversations."
+            hint = t.later("Raise learning.budget for longer conversations.")
             raise BudgetSpent(
                 t.later("the review stopped at its own cap (learning.budget)."),
                 hint=hint,

@@ -25,7 +25,7 @@ from hermes.learning.skill import MAIN, safe_path
 from hermes.schema.event_base import Event
 from hermes.schema.learning import LearningChanged, LearningProposed
 from hermes.schema.tool_spec import ToolResult
-from hermes.text.translation import translator
+from hermes.text.translation import to_translate, translator
 from hermes.tools.tool import tool
 
 t = translator(__name__)
@@ -34,7 +34,14 @@ Action: TypeAlias = Literal["write", "patch", "remove", "retire"]
 Record: TypeAlias = Callable[[str, Event], None]
 _MAX_QUESTION_CHARS = 4_000
 _MAX_FOUND_NOTES = 10
-_YES, _NO, _LATER = "Keep it", "Don't keep it", "Decide later"
+_YES = to_translate("Keep it")
+_NO = to_translate("Don't keep it")
+_LATER = to_translate("Decide later")
+
+
+_REJECTED_BEFORE = (
+    "Not saved: the user has rejected exactly this before."  # not translated
+)
 
 
 class ChangeTarget(Protocol):
@@ -95,7 +102,8 @@ class LearningTools:
             f"- {' '.join(note.text.split())}" for note in found if not scan(note.text)
         ]
         return ToolResult(
-            text="\n".join(kept) or "nothing found", source="the memory service"
+            text="\n".join(kept) or "nothing found",
+            source="the memory service",  # not translated
         )
 
     @tool("memory", effect="read")
@@ -198,19 +206,21 @@ class ConversationChanges:
                 self._record, context.session, changed(change, applied.hash)
             )
             return ToolResult(
-                text="Saved. It is in the prompt from the next session on."
+                text="Saved. It is in the prompt from the next session on."  # not translated
             )
         proposal = await asyncio.to_thread(self._learning.propose, change, origin, why)
         if proposal.status == "rejected":
             return ToolResult(
-                text="Not saved: the user has rejected exactly this before.", ok=False
+                text=_REJECTED_BEFORE,
+                ok=False,  # not translated
             )
         await asyncio.to_thread(self._record, context.session, proposed(proposal))
         return await self._ask(proposal, context)
 
     async def _ask(self, proposal: Proposal, context: ToolContext) -> ToolResult:
-        waits = f"It waits for the user as proposal {proposal.id} ({proposal.why}); it is not in effect."
-        question = f"Keep this? ({proposal.why})\n{proposal.diff[:_MAX_QUESTION_CHARS]}"
+        waits = f"It waits for the user as proposal {proposal.id} ({proposal.why}); it is not in effect."  # not translated
+        head = t.logged("Keep this? ({why})", why=proposal.why)
+        question = f"{head}\n{proposal.diff[:_MAX_QUESTION_CHARS]}"
         try:
             answer = await context.ask(question, (_YES, _NO, _LATER))
         except ToolFailed:
@@ -220,11 +230,13 @@ class ConversationChanges:
             decided = await asyncio.to_thread(self._learning.approve, proposal.id)
             event = changed(proposal.change, decided.hash, proposal.id)
             await asyncio.to_thread(self._record, context.session, event)
-            return ToolResult(text="The user agreed: saved.")
+            return ToolResult(text="The user agreed: saved.")  # not translated
         if said in (_NO.casefold(), "no", "n", "nein", "2"):
             await asyncio.to_thread(self._learning.reject, proposal.id)
-            return ToolResult(text="Not saved: the user said no.", ok=False)
-        return ToolResult(text=f"{waits} The user said: {answer}")
+            return ToolResult(
+                text="Not saved: the user said no.", ok=False
+            )  # not translated
+        return ToolResult(text=f"{waits} The user said: {answer}")  # not translated
 
     def _doubt(self, change: Change, session: str) -> str:
         """Returns why the user must be asked; empty if the change can be made at once."""
@@ -234,8 +246,8 @@ class ConversationChanges:
         if isinstance(change, MemoryChange):
             return ""
         if self._learning.is_users(change):
-            return "it changes a skill of yours"
-        return "" if self._mode == "auto" else "it would become a skill"
+            return t.logged("it changes a skill of yours")
+        return "" if self._mode == "auto" else t.logged("it would become a skill")
 
 
 def changed(change: Change, name: str, proposal: str = "") -> LearningChanged:

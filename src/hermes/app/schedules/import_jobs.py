@@ -11,8 +11,12 @@ from hermes.learning.imports.json_fields import Object, moment, text
 from hermes.learning.imports.sources import SkippedItem
 from hermes.primitives.untyped import object_in
 from hermes.settings.gateway import CHAT_PLATFORMS
+from hermes.text.translation import translator
 
-RESTING = "imported; look at it, then resume it"
+t = translator(__name__)
+
+
+RESTING = t.logged("imported; look at it, then resume it")
 _MIN_INTERVAL_MINUTES = 1
 
 
@@ -53,7 +57,7 @@ def read_jobs(content: str, left: list[SkippedItem]) -> tuple[JobDraft, ...]:
     try:
         entries = msgspec.json.decode(content, type=_File).jobs
     except msgspec.MsgspecError:
-        left.append(SkippedItem("schedules", "the file can't be read"))
+        left.append(SkippedItem("schedules", t.logged("the file can't be read")))
         return ()
     found: list[JobDraft] = []
     for number, entry in enumerate(entries, 1):
@@ -81,7 +85,12 @@ def read_openclaw_jobs(
 def _openclaw_draft(job: Object, default_agent: str) -> JobDraft:
     payload, schedule = object_in(job, "payload"), object_in(job, "schedule")
     if payload.get("kind") not in ("agentTurn", "systemEvent"):
-        raise ValueError(f"it is a job of the kind {text(payload.get('kind'))[:40]!r}")
+        raise ValueError(
+            t.logged(
+                "it is a job of the kind {text}",
+                text=repr(text(payload.get("kind"))[:40]),
+            )
+        )
     name, agent = text(job.get("name")), text(job.get("agentId")) or default_agent
     delivery = object_in(job, "delivery")
     channel, to = text(delivery.get("channel")), text(delivery.get("to"))
@@ -108,7 +117,7 @@ def _openclaw_schedule(schedule: Object) -> str:
             local = datetime.fromtimestamp(moment(at)).astimezone()
             return local.strftime("%Y-%m-%d %H:%M")
         case _:
-            raise ValueError("it has no schedule")
+            raise ValueError(t.logged("it has no schedule"))
 
 
 def fitting(
@@ -129,9 +138,11 @@ def fitting(
             left.append(SkippedItem(what, error.message))
             continue
         if (job.prompt, job.schedule) in here:
-            left.append(SkippedItem(what, "it is already here"))
+            left.append(SkippedItem(what, t.logged("it is already here")))
         elif job.name.casefold() in names:
-            left.append(SkippedItem(what, "there is already a job with that name"))
+            left.append(
+                SkippedItem(what, t.logged("there is already a job with that name"))
+            )
         else:
             names.add(job.name.casefold())
             found.append(draft)
@@ -140,8 +151,10 @@ def fitting(
 
 def _draft(job: _Job) -> JobDraft:
     if job.script:
-        raise ValueError("it runs a script of the other agent")
-    skills = "".join(f"Use the skill {name}. " for name in job.skills or ())
+        raise ValueError(t.logged("it runs a script of the other agent"))
+    skills = "".join(
+        f"Use the skill {name}. " for name in job.skills or ()
+    )  # not translated
     left = (
         (job.repeat.times or 0) - job.repeat.completed
         if job.repeat and job.repeat.times
@@ -172,7 +185,7 @@ def _schedule_text(schedule: _Schedule | str | None) -> str:
             local = moment.astimezone() if moment.tzinfo else moment
             return local.strftime("%Y-%m-%d %H:%M")
         case _:
-            raise ValueError("it has no schedule")
+            raise ValueError(t.logged("it has no schedule"))
 
 
 def _target(job: _Job) -> str:

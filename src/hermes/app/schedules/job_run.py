@@ -26,7 +26,7 @@ SILENT = "[SILENT]"
 _TASK = (
     "You were started by a schedule ({schedule}); nobody is there to answer questions or to approve anything. Do the "
     "task to its end. Your answer is the result{where}. If there is nothing worth telling, answer with exactly "
-    f"{SILENT}\n\n"
+    f"{SILENT}\n\n"  # not translated
 )
 
 
@@ -78,7 +78,9 @@ class JobRun:
 
     async def _work(self, agent: Agent) -> JobOutcome:
         job, service = self._job, agent.service
-        where = "" if job.deliver == NOWHERE else f" and is delivered to {job.deliver}"
+        where = (
+            "" if job.deliver == NOWHERE else f" and is delivered to {job.deliver}"
+        )  # not translated
         task = _TASK.format(schedule=job.schedule, where=where) + job.prompt
         ended, in_time = await answer_within(
             service, self.session, task, job.timeout, by="schedule"

@@ -186,7 +186,9 @@ class JobBook:
             if planned is None:
                 hint = t.later(
                     "Give it another: {command}",
-                    command=f"hermes cron edit {job.id} --schedule '...'",
+                    command=t.later(
+                        "hermes cron edit {id} --schedule '...'", id=job.id
+                    ),
                 )
                 raise ScheduleError(
                     t.later("{name!r} has no runs left.", name=job.name), hint=hint

@@ -318,7 +318,7 @@ class ScheduleLoop:
 
     async def _end(self, ended: Instant) -> bool:
         """Writes the end of a run, again and again until it succeeds: until then the job does not run again."""
-        what = f"saving the end of a run of job {ended.job}"
+        what = f"saving the end of a run of job {ended.job}"  # not translated
         while True:
             try:
                 ours = await asyncio.to_thread(
@@ -386,7 +386,7 @@ def scheduler_lock(home: Home) -> Iterator[None]:
             home.ensure(_path(home).parent)
             lock = stack.enter_context(FileLock(_path(home)))
             if not lock.acquire(_SCHEDULER_LOCK_TIMEOUT_S, shared=True):
-                raise TimeoutError("another process holds the lock")
+                raise TimeoutError(t.logged("another process holds the lock"))
         except (OSError, HermesError) as error:
             # Jobs run all the same; only others can't see this process.
             log.warning("others can't see that this process runs schedules: %s", error)

@@ -18,7 +18,7 @@ log = logging.getLogger("hermes.schedules")
 
 
 class WaitingJobs:
-    """Tells of the jobs of one store. Of all processes that could, one does."""
+    """Reports the waiting jobs of one store. Only one of its processes reports each."""
 
     def __init__(self, app: App, book: JobBook, deliveries: JobDeliveries) -> None:
         self._app = app
@@ -26,7 +26,7 @@ class WaitingJobs:
         self._deliveries = deliveries
 
     def tell(self, away: Sequence[tuple[Job, Instant]], now: float) -> None:
-        """Tells of jobs that have waited for a while, each instant once."""
+        """Reports jobs that have waited for a while, each instant once."""
         late = [
             (job, instant)
             for job, instant in away
@@ -70,7 +70,7 @@ class WaitingJobs:
 
 
 def _state(job: Job, found: WaitingWork) -> str:
-    """What is known of a machine."""
+    """What is known about a machine."""
     if found.is_draining:
         return t.logged("it is being stopped and begins nothing new")
     if not found.seen:

@@ -12,13 +12,13 @@ from hermes import __version__
 from hermes.errors import HermesError, Refused
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import PRIVATE_FILE, make_private_folder, replace_file
-from hermes.text.translation import translator
+from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
 
 
 _KEPT_VERSIONS = 2  # besides the current one
-_NO_LINK = (
+_NO_LINK = to_translate(
     "Make a link first: make install in its folder, or: ln -s {program} ~/.local/bin/hermes\n"
     "If pip, pipx or uv installed Hermes, you can also use that program."
 )
@@ -66,7 +66,7 @@ class InstalledCopies:
             t.later(
                 "This copy of Hermes is not started through a link, so it can't be switched or removed."
             ),
-            hint=_NO_LINK.format(program=self.program),
+            hint=t.marked_later(_NO_LINK, program=self.program),
         )
 
     def lock(self) -> FileLock:

@@ -26,7 +26,7 @@ t = translator(__name__)
 
 _TIMEOUT_S = 120.0
 _EXPECTED = ("state.db", "config.yaml", ".env")
-_ANSWER = "The update works."
+_ANSWER = "The update works."  # not translated
 _PRIVATE = (".env", "auth.json", "dashboard", "run")
 _OURS = ("config.yaml", "plugins", "hooks", "policy.yaml")
 _MAX_SHOWN_CHARS = 1_000
@@ -116,7 +116,7 @@ class VersionTrial:
         with _scripted_model() as url:
             more = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "sk-trial-0000000000000"}
             done = self._call(
-                self._program, home, "-z", "Say that it works.", "--model", "openai:fake-1",
+                self._program, home, "-z", "Say that it works.", "--model", "openai:fake-1",  # not translated
                 more=more,
             )  # fmt: skip
         if done.code or _ANSWER not in done.out:
@@ -156,7 +156,11 @@ def call_program(
             timeout=_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired:
-        return FinishedProgram(-1, "", f"it took longer than {_TIMEOUT_S:.0f} s")
+        return FinishedProgram(
+            -1,
+            "",
+            t.logged("it took longer than {timeout_s:.0f} s", timeout_s=_TIMEOUT_S),
+        )
     except OSError as error:
         return FinishedProgram(-1, "", str(error))
     return FinishedProgram(done.returncode, done.stdout, done.stderr)

@@ -18,7 +18,11 @@ from hermes.schema.messages import Usage
 
 AGENT = "claude-code"
 SETTINGS_NAMES = ("settings.json", "settings.local.json")
-_NOT_TYPED = ("<local-command-", "<command-name>", "Caveat: The messages below")
+_NOT_TYPED = (
+    "<local-command-",
+    "<command-name>",
+    "Caveat: The messages below",
+)  # not translated
 
 
 def is_claude_code_file(path: Path) -> bool:

@@ -147,7 +147,7 @@ class _Writer:
     def _unanswered(self) -> Iterator[str]:
         """Adds results for calls that have none in the source: every call needs exactly one."""
         for call in self._calls.values():
-            text = "The program this was imported from did not save the result."
+            text = "The program this was imported from did not save the result."  # not translated
             yield self.row(
                 ToolFinished(call_id=call.id, name=call.name, text=text, ok=False)
             )

@@ -12,6 +12,10 @@ from hermes.settings.key_shapes import is_secret_value
 from hermes.settings.load import read_text
 from hermes.settings.secrets import is_secret_name, parse_env
 from hermes.settings.yaml_read import parse_yaml
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _SAME = {
     ("compression", "threshold"): "compression.threshold",
@@ -51,7 +55,7 @@ def read_configuration(home: Path) -> ImportedConfig:
     try:
         data = parse_yaml(read_text(home / "config.yaml") or "")
     except ValueError:
-        return ImportedConfig(left=("config.yaml (it is not valid YAML)",))
+        return ImportedConfig(left=(t.logged("config.yaml (it is not valid YAML)"),))
     data = object_of(data)
     settings: dict[str, Any] = dict(_settings(data))
     secrets = dict(_secrets(home))

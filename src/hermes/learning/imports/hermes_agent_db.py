@@ -47,7 +47,7 @@ def _select(
             hint=t.later("This state.db cannot be imported."),
         )
     if table == "sessions" and "started_at" not in known:
-        hint = (
+        hint = t.later(
             "Move sessions with: hermes sessions export, then hermes sessions import."
         )
         raise LearningError(

@@ -12,6 +12,10 @@ from hermes.primitives.untyped import list_in, list_of, object_in, object_of
 from hermes.settings.gateway import CHAT_PLATFORMS
 from hermes.settings.load import read_text
 from hermes.settings.secrets import is_secret_name, parse_env
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _APIS = {
     "openai-completions": "chat",
@@ -134,7 +138,9 @@ class _ConfigReader:
         if entry.get("type") == "api_key" and provider and value:
             self.secrets.setdefault(f"{provider}_API_KEY", value)
         elif provider:
-            self.left.append(f"the sign-in of {provider.lower()}")
+            self.left.append(
+                t.logged("the sign-in of {provider}", provider=provider.lower())
+            )
 
     def collect_tokens(self) -> None:
         for platform, key, secret in _TOKENS:

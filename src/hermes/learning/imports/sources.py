@@ -17,7 +17,7 @@ from hermes.learning.imports import (
     pi,
 )
 from hermes.learning.imports.conversation import ImportedConversation
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -97,7 +97,9 @@ def read(
     for path in files:
         is_text = path.suffix in (".jsonl", ".json")  # a database has its own limit
         if is_text and path.stat().st_size > _MAX_TEXT_BYTES:
-            left.append(SkippedItem(str(path), "the file is larger than 1 GB"))
+            left.append(
+                SkippedItem(str(path), t.logged("the file is larger than 1 GB"))
+            )
             continue
         try:
             for conversation in _read_one(kind, path):
@@ -106,7 +108,7 @@ def read(
                     left.append(
                         SkippedItem(
                             f"{count(conversation.unread, 'line')} of {where}",
-                            "not JSON, or truncated",
+                            t.logged("not JSON, or truncated"),
                         )
                     )
                 yield conversation

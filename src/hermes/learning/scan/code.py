@@ -11,6 +11,7 @@ import msgspec
 from hermes.learning.scan.disguise import hidden, readings
 from hermes.learning.scan.phrases import phrases, scan, scan_readings
 from hermes.learning.scan.prefixes import PrefixedPattern, SearchedText, prefixed
+from hermes.text.translation import shown_reason, to_translate
 
 Level: TypeAlias = Literal["danger", "caution"]
 
@@ -55,42 +56,42 @@ _WHOLE_ENVIRONMENT = r"(?:\$\(\s*(?:env|printenv|set)\b|`\s*(?:env|printenv)\b|\
 _SOURCES: tuple[tuple[Level, str, str], ...] = (
     (
         "danger",
-        "runs what it downloads",
+        to_translate("runs what it downloads"),
         r"\b(?:curl|wget|fetch|iwr|invoke-webrequest)\b[^\n]{0,300}?\|\s*(?:sudo\s+)?(?:(?:/usr)?/bin/)?(?:env\s+)?(?:(?:ba|z|da|k|fi)?sh|python\d?(?:\.\d+)?|perl|ruby|node|php|iex)\b",
     ),
     (
         "danger",
-        "runs what it downloads",
+        to_translate("runs what it downloads"),
         r"\b(?:ba|z|da)?sh\s+(?:-c\s+)?[\"']?(?:<\(|\$\(|`)\s*(?:curl|wget)|\b(?:eval|source|exec)\s+[\"']?(?:\$\(|`|<\()\s*(?:curl|wget)|\.\s+<\(\s*curl",
     ),
     (
         "danger",
-        "runs what it downloads",
+        to_translate("runs what it downloads"),
         r"\bexec\s*\(\s*(?:\w+\.)*(?:urlopen|get|read|decode)\b|\beval\s*\(\s*(?:await\s+)?(?:fetch|requests|urlopen)",
     ),
     (
         "danger",
-        "runs what it downloads",
+        to_translate("runs what it downloads"),
         r"\b(?:curl|wget)\b(?>[^\n]{0,400}?(?:-o|-O|>))\s*+(\S++)(?>[^\n]{0,400}?(?:&&|;|\n))[^\n]{0,400}?(?:chmod\s+\+?[x7]\S*\s|\b(?:ba|z)?sh\s)",
     ),
     (
         "danger",
-        "runs hidden code",
+        to_translate("runs hidden code"),
         r"\bbase(?:64|32)\s+(?:-d|-D|--decode)\b[^\n]{0,200}\|\s*(?:sudo\s+)?(?:\w*sh|python\d?|perl|node|ruby)\b|\bxxd\s+-r\b[^\n]{0,100}\|\s*\w*sh\b|\|\s*(?:rev|tr\s+\S+\s+\S+)\s*\|\s*\w*sh\b",
     ),
     (
         "danger",
-        "runs hidden code",
+        to_translate("runs hidden code"),
         r"\b(?:exec|eval|compile)\s*\(\s*(?:\w+\.)*(?:b(?:ase)?64\w*decode|b64decode|decode|unhexlify|fromhex|decompress|loads|join|atob|fromcharcode|buffer\.from)\b",
     ),
     (
         "danger",
-        "runs hidden code",
+        to_translate("runs hidden code"),
         r"\bmarshal\.loads|\bpickle\.loads?\b|\bcodecs\.decode\([^)]*rot|\bfunction\(\s*atob|\b__builtins__\b|\bgetattr\s*\(\s*(?:__import__|os\b|builtins|sys\.modules|importlib|subprocess|__builtins__)|\b__import__\s*\(\s*(?!['\"](?:json|re|math|datetime|time|pathlib)['\"])",
     ),
     (
         "danger",
-        "runs hidden code",
+        to_translate("runs hidden code"),
         r"(?:chr\(\s*\d+\s*\)\s*\+\s*){3}|(?:\\x[0-9a-f]{2}){12}|['\"][a-z]{1,5}['\"]\s*\+\s*['\"][a-z:/.]{1,12}['\"]\s*(?:\+\s*['\"][\w./:]{1,12}['\"])?[^\n]{0,200}(?:urlopen|requests|curl|system|popen|getattr|exec|fetch)",
     ),
     (
@@ -100,17 +101,17 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     ),
     (
         "danger",
-        "reads private files",
+        to_translate("reads private files"),
         rf"\b(?:cat|less|head|tail|cp|tar|zip|base64|open|read|readfile\w*|copyfile|get-content|type)\b[^\n]{{0,80}}{_PRIVATE}|{_HOME}[^\n]{{0,10}}/\.(?:ssh|aws|gnupg|netrc)\b(?!/config|/known_hosts)|\bsecurity\s+find-(?:generic|internet)-password",
     ),
     (
         "danger",
-        "stays active after it has run",
+        to_translate("stays active after it has run"),
         r"\bcrontab\s+-(?!l\s*$|l\s*\n)|\|\s*crontab\b|/etc/cron|\bsystemctl\b[^\n]{0,400}\benable\b|\blaunchctl\s+(?:load|bootstrap)|launchagents/|\bschtasks\b[^\n]{0,400}/create|currentversion\\+run",
     ),
     (
         "danger",
-        "stays active after it has run",
+        to_translate("stays active after it has run"),
         r"(?:>>?|tee(?:\s+-a)?|\bopen\()\s*[\"']?(?:~|\$home|\$\{home\}|/root|/home/\w+)?/?\.(?:bashrc|bash_profile|profile|zshrc|zprofile|config/fish|config/autostart|xinitrc)|authorized_keys|\.git/hooks/|\bcore\.hookspath|/etc/(?:profile|rc\.local|ld\.so\.preload|sudoers)|\bld_preload\b|sitecustomize",
     ),
     (
@@ -125,27 +126,27 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     ),
     (
         "danger",
-        "turns off protection",
+        to_translate("turns off protection"),
         r"\b(?:setenforce\s+0|ufw\s+disable|iptables\s+-f\b|csrutil\s+disable|set-mppreference|spctl\s+--master-disable)|approvals?\.?(?:mode)?\W{0,3}(?:=|:|to)\W*(?:off|full)\b|\bpolicy\.yaml\b|hermes\s+config\s+set\s+(?:approvals|tools|mcp)|--(?:yolo|dangerously)",
     ),
     (
         "danger",
-        "changes Hermes itself",
+        to_translate("changes Hermes itself"),
         r"(?:>>?|tee|write_file|cp|mv)\b[^\n]{0,80}\.hermes/(?:config\.yaml|\.env|policy\.yaml|hooks|plugins|memories)",
     ),
     (
         "danger",
-        "mines cryptocurrency or contacts a remote server",
+        to_translate("mines cryptocurrency or contacts a remote server"),
         r"\b(?:xmrig|minerd|stratum\+tcp|coinhive)\b|\b(?:discord(?:app)?\.com/api/webhooks|api\.telegram\.org/bot|requestbin|webhook\.site|pipedream\.net|ngrok\.io|burpcollaborator|interact\.sh|oast\.(?:fun|pro|live|site))",
     ),
     (
         "caution",
-        "sends data somewhere",
+        to_translate("sends data somewhere"),
         r"\bcurl\b[^\n]{0,400}\s(?:-d|--data\S*|-F|--form|-T|--upload-file|-X\s*(?:POST|PUT))\b|\brequests\.(?:post|put|patch)\b|\burlopen\([^\n]{0,400}data\s*=|\bsmtplib\b",
     ),
     (
         "caution",
-        "asks for more permissions",
+        to_translate("asks for more permissions"),
         r"\bsudo\b|\bchmod\s+(?:-R\s+)?(?:0?777|[ugoa]*\+s)\b|\bchown\s+root|\bdoas\b",
     ),
     (
@@ -155,22 +156,22 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     ),
     (
         "caution",
-        "starts programs from code",
+        to_translate("starts programs from code"),
         r"\b(?:os\.system|os\.popen|subprocess\.\w+\([^\n]{0,400}shell\s*=\s*true|child_process)\b",
     ),
     (
         "danger",
-        "runs what it downloads",
+        to_translate("runs what it downloads"),
         r"\b(?:curl|wget)\b(?>[^\n]{0,400}?(?:-o|-qo|--output(?:-document)?|>))\s*+([^\s;&|]++)(?>[^\n]{0,400}?(?:&&|;|\n))[^\n]{0,400}?(?:\b(?:ba|z|da)?sh|python\d?|node|perl|source|\.)\s+\1",
     ),
     (
         "danger",
-        "runs what it downloads",
+        to_translate("runs what it downloads"),
         r"\b(?:run|call|popen|system|exec|check_output|spawn)\w*\s*\([^\n]{0,80}\b(?:requests\.get|urlopen|httpx\.get|fetch)\b",
     ),
     (
         "danger",
-        "runs hidden code",
+        to_translate("runs hidden code"),
         r"\b(?:system|popen|run|call|exec|eval|spawn)\w*\s*\([^\n]{0,60}\b(?:fromhex|b64decode|unhexlify|atob|rot13|decompress)\b|\beval\s+[\"']?\$\([^)\n]*base64|\bpower?shell\b[^\n]{0,400}\s-e(?:nc|ncodedcommand)?\s+[a-z0-9+/=]{16}|\b(?:globals|vars|locals)\s*\(\s*\)\s*\[\s*['\"][^'\"]*['\"]\s*\+",
     ),
     (
@@ -185,7 +186,7 @@ _SOURCES: tuple[tuple[Level, str, str], ...] = (
     ),
     (
         "danger",
-        "reads private files",
+        to_translate("reads private files"),
         r"\bsecurity\s+(?:dump-keychain|export)|\bgpg\b[^\n]{0,400}--export-secret|(?:google-chrome|chromium|firefox|brave)[^\n]{0,400}\b(?:cookies|login data|logins\.json|key4\.db)",
     ),
     (
@@ -206,10 +207,15 @@ class SkillFinding(msgspec.Struct, frozen=True):
     excerpt: str = ""
 
     def __str__(self) -> str:
+        return f"{self.level}: {self._said(self.what)}"
+
+    def shown(self) -> str:
+        """Where it is and what, in the reader's language."""
+        return self._said(shown_reason(self.what))
+
+    def _said(self, what: str) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{self.level}: {place}: {self.what}" + (
-            f": {self.excerpt}" if self.excerpt else ""
-        )
+        return f"{place}: {what}" + (f": {self.excerpt}" if self.excerpt else "")
 
 
 def scan_files(files: Mapping[str, bytes]) -> list[SkillFinding]:
@@ -224,17 +230,17 @@ def scan_files(files: Mapping[str, bytes]) -> list[SkillFinding]:
 
 def _scan_file(name: str, data: bytes) -> Iterator[SkillFinding]:
     if data.startswith(_PROGRAMS) or name.lower().endswith(_COMPILED):
-        yield SkillFinding("danger", "is a compiled program", name)
+        yield SkillFinding("danger", to_translate("is a compiled program"), name)
         return
     if len(data) > _MAX_FILE_CHARS:
-        yield SkillFinding("caution", "is too large to scan", name)
+        yield SkillFinding("caution", to_translate("is too large to scan"), name)
     try:
         text = data[:_MAX_FILE_CHARS].decode("utf-8")
     except UnicodeDecodeError:
         if not name.lower().endswith(
             (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".ico", ".ttf", ".woff2")
         ):
-            yield SkillFinding("caution", "is not text", name)
+            yield SkillFinding("caution", to_translate("is not text"), name)
         return
     all_readings = [SearchedText(reading) for reading in readings(text)]
     if what := hidden(text) or scan_readings(all_readings):

@@ -10,6 +10,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
+
 _TAG = "[\U000e0000-\U000e007f]"
 _LETTER_TAG = "[\U000e0020-\U000e007f]"
 _INVISIBLE = (
@@ -95,13 +100,13 @@ def hidden(text: str) -> str:
     if text.isascii():
         return ""
     if re.search(_TAG, text) and not _only_flags(text):
-        return "invisible characters of the Unicode tag block"
+        return t.logged("invisible characters of the Unicode tag block")
     if re.search(_HIDDEN_IN_WORD, text) or re.search(_ZERO_WIDTH, text):
-        return "invisible characters between letters"
+        return t.logged("invisible characters between letters")
     if re.search(_CARRYING, text):
-        return "a run of invisible characters, which can hide text"
+        return t.logged("a run of invisible characters, which can hide text")
     if re.search(_OVERRIDES, text):
-        return "characters that change the writing direction"
+        return t.logged("characters that change the writing direction")
     return ""
 
 

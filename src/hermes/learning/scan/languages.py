@@ -3,9 +3,12 @@
 A reading may lack accents. The rest of a word is part of the gap after it: `\\w*` before a gap would be tried at every
 length.
 """
+
+from hermes.text.translation import to_translate
+
 # ruff: noqa: E501 - a pattern is harder to read in pieces than on a long line
 
-_DROP = "an order to ignore other instructions"
+_DROP = to_translate("an order to ignore other instructions")
 
 LANGUAGES: tuple[tuple[str, bool, str], ...] = (
     (
@@ -89,12 +92,12 @@ LANGUAGES: tuple[tuple[str, bool, str], ...] = (
         r"\b(?:abaikan|lupakan)\b[^.\n]{0,40}\b(?:instruksi|perintah|aturan|arahan)|\bbo qua\b[^.\n]{0,40}(?:huong dan|chi thi|lenh)",
     ),
     (
-        "a request to hide something from the user",
+        to_translate("a request to hide something from the user"),
         True,
         r"\b(?:sag\w*|erzahl\w*|verrat\w*|teil\w*|informier\w*)\b[^.!?\n]{0,40}\b(?:nutzer|benutzer|anwender)\w*\b[^.!?\n]{0,30}\b(?:nicht|nichts)\b|\bohne\b[^.!?\n]{0,30}\b(?:nutzer|benutzer)\w*\b[^.!?\n]{0,30}\b(?:fragen|informieren|sagen)",
     ),
     (
-        "a request to hide something from the user",
+        to_translate("a request to hide something from the user"),
         True,
         r"\b(?:ne|sans)\b[^.!?\n]{0,15}\b(?:dis|dites|mentionne\w*|informe\w*|previen\w*|revele\w*|le dire)\b[^.!?\n]{0,30}\butilisateur|\b(?:no|sin)\b[^.!?\n]{0,10}\b(?:digas|diga|menciones|informes|informar|decir|reveles)\w*\b[^.!?\n]{0,30}\busuario|不要告诉用户|不要告訴用戶|ユーザーに(?:は)?(?:言わ|知らせ|伝え)な|не (?:говори|сообщаи)\w* пользовател",
     ),

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from hermes.learning.scan.disguise import hidden, readings
 from hermes.learning.scan.languages import LANGUAGES
 from hermes.learning.scan.prefixes import PrefixedPattern, SearchedText, prefixed
+from hermes.text.translation import to_translate
 
 _MAX_HINT_DISTANCE_CHARS = 300  # between two hints that count as a pair
 _MAX_HINTS_PER_KIND = 50  # examined
@@ -62,87 +63,87 @@ class Phrase(NamedTuple):
 
 _SOURCES: tuple[tuple[str, bool, str], ...] = (
     (
-        "an order to ignore other instructions",
+        to_translate("an order to ignore other instructions"),
         True,
         rf"{_DROP}\b(?:\W+\w+){{0,3}}?\W+(?:{_ORDERS}|{_RULES})\W+(?:(?:that|which|you|were|have|been|from|i|the|user|is|are)\W+){{0,4}}?(?:above|before|earlier|given|so far|received|system|got)\b",
     ),
     (
-        "an order to ignore other instructions",
+        to_translate("an order to ignore other instructions"),
         True,
         rf"{_DROP}\b(?:\W+\w+){{0,3}}?\W+{_PRIOR}\W*(?:\w+\W+){{0,3}}?(?:{_ORDERS}|{_RULES})\b",
     ),
     (
-        "an order to ignore other instructions",
+        to_translate("an order to ignore other instructions"),
         True,
         rf"{_DROP}\b\W+(?:(?:the|your|all|any|these|those|safety|security|every)\W+)*{_RULES}\b(?! (?:in|of|for|from|that|which)\b)",
     ),
     (
-        "an order to ignore other instructions",
+        to_translate("an order to ignore other instructions"),
         True,
         rf"{_DROP}\b\W+(?:everything|anything|all|what)\W+(?:\w+\W+){{0,2}}?(?:above|before|(?:you (?:were|have been) |i (?:said|told)|was )(?:told|said|given)?)",
     ),
     (
-        "an order to ignore other instructions",
+        to_translate("an order to ignore other instructions"),
         True,
         r"\b(?:ignore|disregard|forget)(?:all|any|the|your|my)*(?:previous|prior|above|earlier|system)(?:instruction|prompt|rule|message)",
     ),
     (
-        "an order to ignore other instructions",
+        to_translate("an order to ignore other instructions"),
         True,
         rf"\b(?:{_ORDERS}|{_RULES})\b{_GAP}\b(?:no longer (?:apply|valid|in effect)|are (?:void|cancell?ed|revoked|superseded|obsolete))",
     ),
     (
-        "a new identity for the assistant",
+        to_translate("a new identity for the assistant"),
         True,
         r"\byou(?: are|.re| must| will|r role is)(?: now| henceforth| from now on)(?: be| act as| become| a| an| the| in)*\W+(?:root|admin\w*|dan\b|unrestricted|uncensored|unfiltered|jailbroken|developer mode|god mode|maintenance mode|free from|evil|a different|superuser)",
     ),
     (
-        "a new identity for the assistant",
+        to_translate("a new identity for the assistant"),
         True,
         r"\b(?:enter|enable|activate|switch (?:in)?to|you are in)\b\W+(?:\w+\W+){0,2}?(?:developer|debug|god|dan|jailbreak|unrestricted|maintenance|admin(?:istrator)?|sudo) mode\b",
     ),
     (
-        "a new identity for the assistant",
+        to_translate("a new identity for the assistant"),
         False,
         r"\b(?:you are now|from now on,? you (?:are|will|must|shall)|pretend (?:to be|you are)|act as if you|act as an? (?:unrestricted|different))\b",
     ),
     (
-        "fake conversation markers",
+        to_translate("fake conversation markers"),
         True,
         r"</?\s*(?:system|tool_results?|tool_response|function_results?|function_calls?|assistant|developer|instructions?|untrusted|memory|im_start|im_end|user_query|admin)(?:\s[^<>\n]{0,80})?>",
     ),
     (
-        "fake conversation markers",
+        to_translate("fake conversation markers"),
         True,
         r"<\|\s*(?:im_start|im_end|system|assistant|user|endoftext|eot_id|start_header_id)\s*\|?>|\[/?inst\]|<</?sys>>|\[/?system\]|\[system (?:message|note|prompt|override|update)|begin system (?:prompt|message)",
     ),
     (
-        "fake conversation markers",
+        to_translate("fake conversation markers"),
         True,
         r"(?:^|\n|<!--|/\*|#)\W{0,6}(?:(?:system|developer|admin(?:istrator)?) (?:message|prompt|note|override|instructions?|notice|update|alert)\s*:|(?:system|developer|admin(?:istrator)?)\s*:\s*(?:you|your|ignore|disregard|forget|run|execute|send|read|new|the user|override|before|after|do|from|always|never|please|as|this is|assistant|respond|reply|delete|approve|all)\b)",
     ),
     (
-        "fake conversation markers",
+        to_translate("fake conversation markers"),
         True,
         r"(?:^|\n)\W{0,6}(?:important|urgent|special|additional)(?: system)? instructions?\W{0,4}(?::|\n)|\b(?:new|updated|hidden|secret|real|actual)(?: system)? instructions?\s*:",
     ),
     (
-        "text addressed to the assistant",
+        to_translate("text addressed to the assistant"),
         False,
         rf"\b(?:note|message|instructions?|attention|important|reminder|hint|hello|dear|hey|notice|memo)\b\W+(?:(?:to|for|the|all|any|this|every|your)\W+)*{_ASSISTANT}\b",
     ),
     (
-        "text addressed to the assistant",
+        to_translate("text addressed to the assistant"),
         False,
         rf"\bif you are an? (?:\w+ )?{_ASSISTANT}\b|\b{_ASSISTANT} (?:that (?:reads?|process(?:es)?)|reading|processing|summari[sz]ing) this\b",
     ),
     (
-        "text addressed to the assistant",
+        to_translate("text addressed to the assistant"),
         False,
         rf"\b{_ASSISTANT} (?:must|should|shall|has to|is required to|needs to|will now)\b",
     ),
     (
-        "a request to hide something from the user",
+        to_translate("a request to hide something from the user"),
         True,
         rf"\b(?:do(?: not|n.?t)|never|must not|should not|without|avoid)\b\W+(?:ever )?(?:tell|mention|inform|reveal|notify|alert|disclose|let|telling|mentioning|informing|notifying|alerting|disclosing|letting|revealing)\w*\W+(?:(?:this|that|it|about|any of this|anything|to|or asking)\W+){{0,3}}{_USER}(?! (?:for|to choose|about the (?:error|result)))",
     ),
@@ -152,12 +153,12 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         rf"\b(?:do(?: not|n.?t)|never|must not|without)\b\W+(?:ever )?(?:ask|wait|prompt|check)(?:ing)?\b\W+(?:(?:for|with|to|the|a|any|their|{_USER})\W+)*(?:confirmation|permission|approval|consent)|\bwithout asking(?: for)? {_USER}",
     ),
     (
-        "a request to hide something from the user",
+        to_translate("a request to hide something from the user"),
         True,
         rf"\b(?:hide|conceal|keep)\b{_NEAR}(?:secret |hidden )?from {_USER}|\b(?:user|human) (?:must|should|need|does) ?not (?:know|see|notice|be told|find out)",
     ),
     (
-        "a request to hide something from the user",
+        to_translate("a request to hide something from the user"),
         False,
         r"\b(?:silently|secretly|covertly|quietly|in the background without|discreetly)\b",
     ),
@@ -189,43 +190,43 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         r"\bapprovals?(?:\.\w+)?\b\W*(?:mode\W*)?(?:to|=|:)\W*(?:off|full|none|never|auto|disabled)\b|--(?:yolo|dangerously[\w-]+|full-auto)",
     ),
     (
-        "sending secrets away",
+        to_translate("sending secrets away"),
         True,
         rf"{_SEND}{_GAP}{_SECRETS}{_GAP}(?:{_OUTSIDE}|\b(?:upload|to (?:me|us|support|the following)|with the share|debug it)\b)",
     ),
     (
-        "sending secrets away",
+        to_translate("sending secrets away"),
         True,
         rf"\b(?:visit|open|call|request|fetch|load|navigate to)\b\s+https?://\S+{_GAP}\b(?:with|containing|including|followed by)\b{_GAP}{_SECRETS}",
     ),
     (
-        "sending secrets away",
+        to_translate("sending secrets away"),
         True,
         rf"{_SECRETS}[^\n]{{0,60}}?{_SEND}{_GAP}\b(?:to|at|via|into)\b\W+{_OUTSIDE}",
     ),
     (
-        "sending secrets away",
+        to_translate("sending secrets away"),
         True,
         rf"(?:\b(?:every|all|each|any)\b|{_SECRETS}){_GAP}\b(?:must|should|has to|have to|to) be (?:uploaded|sent|posted|forwarded|copied|e?mailed|submitted){_GAP}{_OUTSIDE}",
     ),
     (
-        "sending secrets away",
+        to_translate("sending secrets away"),
         True,
         rf"(?:{_SEND}|\b(?:read|cat|open|print|dump|show|output|reveal|fetch|load|get|grab|collect)\b){_GAP}(?:{_PLACES})",
     ),
     (
-        "sending secrets away",
+        to_translate("sending secrets away"),
         True,
         rf"\b(?:reveal|repeat|print|output|show|leak|disclose)\b{_NEAR}(?:system prompt|hidden (?:prompt|instructions)|initial instructions)",
     ),
-    ("sending secrets away", False, rf"{_SEND}{_GAP}{_SECRETS}"),
+    (to_translate("sending secrets away"), False, rf"{_SEND}{_GAP}{_SECRETS}"),
     (
-        "an address that sends data away",
+        to_translate("an address that sends data away"),
         True,
         r"!?\[[^\]]*\]\(\s*<?https?://[^)\s]*[?#/=&][^)]*?(?:\{\{|\$\{|\{[a-z_ ]+\}|%7b|<[a-z_ ]+>|\[[a-z_ ]+\]|=(?:secret|password|api_?key|conversation|context|history)s?\b)",
     ),
     (
-        "an address that sends data away",
+        to_translate("an address that sends data away"),
         True,
         r"<img\b[^>]{0,200}\bsrc\s*=\s*[\"']?https?://[^\"'>\s]*\?[^\"'>\s]*(?:\{|\$|%7b)",
     ),
@@ -245,14 +246,14 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         r"\b(?:run|execute|eval)\b\W+(?:\w+\W+){0,3}?[`\"']?(?:curl|wget|sudo|bash -c|powershell|nc -)\b",
     ),
     (
-        "a request to be remembered",
+        to_translate("a request to be remembered"),
         False,
         r"\b(?:remember|memori[sz]e|save|store|add|write|persist|record|keep)\b"
         + _NEAR
         + r"(?:(?:to|in|into) (?:your |the )?(?:long.?term |permanent |persistent )?memor(?:y|ies)|permanently|forever|for (?:all )?future (?:sessions?|conversations?))",
     ),
     (
-        "a request to be remembered",
+        to_translate("a request to be remembered"),
         False,
         r"\b(?:in all future|for (?:every|all|any)? ?future|from now on,? (?:always|never|you)|in every (?:future )?(?:session|conversation|reply|answer))\b",
     ),
@@ -272,52 +273,52 @@ _SOURCES: tuple[tuple[str, bool, str], ...] = (
         rf"\balways (?:run|execute|fetch|download|send|upload|forward|cc|bcc)\b{_GAP}(?:{_OUTSIDE}|\bcurl\b|\bwget\b)",
     ),
     (
-        "sending secrets away",
+        to_translate("sending secrets away"),
         True,
         rf"\b(?:send|forward|cc|bcc|mail|e-?mail|upload|post|copy)\b\W+(?:every|all|each|any)\b{_GAP}(?:{_OUTSIDE})",
     ),
     (
-        "an order to ignore other instructions",
+        to_translate("an order to ignore other instructions"),
         True,
         rf"{_DROP}\b\W+(?:(?:all|any|the|of|these|those|my|your|other)\W+)*(?:previous|prior|above|earlier|preceding)\W+(?:messages?|context|conversations?|inputs?|text|content|requests?)\b",
     ),
     (
-        "an order to ignore other instructions",
+        to_translate("an order to ignore other instructions"),
         True,
         rf"{_DROP}\b\W+(?:about\W+)?(?:the\W+)?(?:user|human|person|owner).?s?\W+(?:original\W+|real\W+)?(?:requests?|questions?|tasks?|wishes|instructions?)\b",
     ),
     (
-        "an order to ignore other instructions",
+        to_translate("an order to ignore other instructions"),
         True,
         rf"\b(?:supersedes?|overrides?|replaces?|takes? precedence over)\b\W+(?:(?:all|any|the|of|your)\W+)*(?:earlier|previous|prior|other|your|existing|system)\W+(?:\w+\W+){{0,2}}?(?:{_ORDERS}|{_RULES})",
     ),
     (
-        "a change of task",
+        to_translate("a change of task"),
         True,
         r"\byour (?:new|real|actual|true|only) (?:task|goal|objective|job|mission|role|purpose)\b\W+(?:is|will be|now)|\bstop what you(?: are|.re) doing\b|\bdo anything now\b",
     ),
     (
-        "a change of task",
+        to_translate("a change of task"),
         True,
         r"\bbefore (?:you (?:can )?)?(?:solv|answer|continu|proceed|complet|respond|do)\w*\b[^.!?\n]{0,80}\b(?:you must|please do|do the following|must first|first (?:run|send|call|read|open|execute))\b|\bimportant message from\b[^.!?\n]{0,80}\bto you\b",
     ),
     (
-        "a change of task",
+        to_translate("a change of task"),
         False,
         r"\b(?:do (?:this|the following) instead|instead,? (?:run|execute|send|do|call|open)|(?:run|execute|do) the following)\b",
     ),
     (
-        "a new identity for the assistant",
+        to_translate("a new identity for the assistant"),
         True,
         r"\byou have no (?:more |longer any )?(?:restrictions|rules|limits|limitations|guidelines|constraints)\b|\byou (?:have been|are|were)(?: now)? granted (?:root|full|admin\w*|unrestricted|unlimited)\b",
     ),
     (
-        "fake conversation markers",
+        to_translate("fake conversation markers"),
         True,
         r"(?:^|\n)\W{0,4}assistant\s*:\s*(?:sure|ok|okay|i |i.ll|certainly|of course|done|understood|yes)\b|\b(?:new|next) user (?:message|request|input|instruction)s?\s*:|(?:^|\n)###\s*(?:instruction|system|human|assistant)\s*:|</?\s*(?:important|information|hidden|secret|override)\s*>",
     ),
     (
-        "a request to hide something from the user",
+        to_translate("a request to hide something from the user"),
         True,
         r"\b(?:do(?: not|n.?t)|never) (?:mention|reveal|disclose|talk about) (?:it|this|that|these|any of this|the instructions?|these instructions?)\b(?! (?:file|function|variable|key|endpoint|feature)\b)|\b(?:secretly|covertly|stealthily) (?:add|send|run|install|include|insert|upload|execute|change|modify|delete|e-?mail|forward|copy|download|append|call)\b",
     ),

@@ -35,8 +35,8 @@ _FILE_NAME = "adapters.json"
 _MAX_MEMORY_ENTRIES = 200
 _MAX_TOKENS = 160
 _SYSTEM = (
-    "You are an assistant with tools that work in the current folder.",
-    "Use them when needed, then answer shortly.",
+    "You are an assistant with tools that work in the current folder.",  # not translated
+    "Use them when needed, then answer shortly.",  # not translated
 )
 _READ = ToolSpec(
     name="read_file",
@@ -56,8 +56,8 @@ _LIST = ToolSpec(
     },
 )
 _TOOLS = (_READ, _LIST)
-_REQUEST = UserMessage(text="What does the file notes.md say?")
-_NOTE = "Call Ana about the blue bicycle."
+_REQUEST = UserMessage(text="What does the file notes.md say?")  # not translated
+_NOTE = "Call Ana about the blue bicycle."  # not translated
 
 
 class AdapterRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,19 +145,21 @@ async def find_problem(model: Model) -> str:
 async def _find_problem(model: Model, folder: str) -> str:
     first = await _ask(model, folder, _REQUEST)
     if [call.name for call in first.tool_calls] != [_READ.name]:
-        return "it did not call the tool that reads a file"
+        return t.logged("it did not call the tool that reads a file")
     call = first.tool_calls[0]
     if not _names_notes(call):
-        return "it called the tool with wrong arguments"
+        return t.logged("it called the tool with wrong arguments")
     result = ToolFinished(call_id=call.id, name=call.name, text=_NOTE)
     second = await _ask(model, folder, _REQUEST, first, result)
     if second.tool_calls or not re.search(
         "ana|bicycle|bike", second.text, re.IGNORECASE
     ):
-        return "it did not use what the tool returned"
-    third = await _ask(model, folder, UserMessage(text="What is 2 + 2?"))
+        return t.logged("it did not use what the tool returned")
+    third = await _ask(
+        model, folder, UserMessage(text="What is 2 + 2?")
+    )  # not translated
     if third.tool_calls or not re.search(r"\b4\b|four", third.text, re.IGNORECASE):
-        return "it called a tool where none was needed"
+        return t.logged("it called a tool where none was needed")
     return ""
 
 

@@ -50,14 +50,22 @@ def known_file(
     entry = models.get(name)
     if entry is None:
         known = ", ".join(models)
-        hint = f"Known are: {known}. Another GGUF file is added with `hermes model add PATH`."
+        hint = t.later(
+            "Known are: {known}. Another GGUF file is added with `hermes model add PATH`.",
+            known=known,
+        )
         raise ModelError(
             t.later("there is no local model {name!r}", name=name),
             hint=hint,
             reason="not_found",
         )
     if find(entry, folder) is None:
-        hint = f"`hermes model add {name}` downloads it ({size_text(entry.size)}); `hermes setup` connects another model."
+        hint = t.later(
+            "`hermes model add {name}` downloads it ({size_text}); `hermes setup` connects another "
+            "model.",
+            name=name,
+            size_text=size_text(entry.size),
+        )
         raise ModelError(
             t.later("the local model {name!r} is not on this machine yet", name=name),
             hint=hint,

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from hermes.settings.models import LocalModelSettings
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import Later, to_translate, translator
 
 t = translator(__name__)
 
@@ -47,9 +47,9 @@ class WeightFile(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.id}-{self.sha256[:16]}"
 
     @property
-    def failure_hint(self) -> str:
+    def failure_hint(self) -> Later:
         """What the user can do if the file can't be downloaded."""
-        return "Check the network and try again."
+        return t.later("Check the network and try again.")
 
 
 class KnownModel(WeightFile, frozen=True, kw_only=True):
@@ -82,10 +82,12 @@ class KnownModel(WeightFile, frozen=True, kw_only=True):
 
     @property
     # pyrefly: ignore[missing-override-decorator]
-    def failure_hint(self) -> str:
+    def failure_hint(self) -> Later:
         if self.wheels is None:
-            return "Try again later, or take the model that needs no hub: hermes model add base"
-        return (
+            return t.later(
+                "Try again later, or take the model that needs no hub: hermes model add base"
+            )
+        return t.later(
             "Check the network and try again, or connect a model you have: hermes setup"
         )
 
@@ -98,7 +100,7 @@ class ModelHub(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """The hub's name, as shown to a person."""
-        return _HUB_NAME if self.address == HUB else "the model hub"
+        return _HUB_NAME if self.address == HUB else t("the model hub")
 
     def url(self, source: str) -> str:
         """Returns the address of a source; empty if it needs the hub and no hub is configured."""

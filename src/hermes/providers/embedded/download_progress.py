@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 
-CHECKING = "checking the file"
+from hermes.text.translation import to_translate
+
+CHECKING = to_translate("checking the file")
 _WINDOW_S = 8.0  # the speed is the average over this many seconds
 
 

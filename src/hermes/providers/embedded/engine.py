@@ -18,7 +18,6 @@ from hermes.children.own_python import module_command
 from hermes.children.piped_child import PipedChild
 from hermes.children.process_tree import describe_exit
 from hermes.errors import ModelError
-from hermes.installation import install_hint
 from hermes.providers.control_tokens import plain_text, without_control_tokens
 from hermes.providers.embedded import engine_wire
 from hermes.providers.embedded.completion import (
@@ -27,7 +26,8 @@ from hermes.providers.embedded.completion import (
     CompletionEnded,
     CompletionText,
 )
-from hermes.text.translation import translator
+from hermes.text.install_words import install_hint
+from hermes.text.translation import JoinedWords, LoggedWords, translator
 
 t = translator(__name__)
 
@@ -209,7 +209,7 @@ class _Child:
     async def send(self, command: engine_wire.Command) -> None:
         """Writes one command. Raises ConnectionError if the child has ended."""
         if not self.alive:
-            raise ConnectionResetError("the engine has ended")
+            raise ConnectionResetError(t.logged("the engine has ended"))
         try:
             await self._process.write(self._encoder.encode(command) + b"\n")
         except ConnectionError:
@@ -274,9 +274,16 @@ class _Child:
                 reason="server",
             )
         last = self._process.stderr.last_line()
-        how = describe_exit(code) if code is not None else "it closed its output"
+        how = (
+            describe_exit(code)
+            if code is not None
+            else t.logged("it closed its output")
+        )
         return ModelError(
-            t.later("the local model ended unexpectedly: {reason}", reason=last or how),
+            t.later(
+                "the local model ended unexpectedly: {reason}",
+                reason=LoggedWords(last or how),
+            ),
             hint=t.later(
                 "What it wrote so far is saved. Try again; `hermes doctor` checks the installation."
             ),
@@ -294,14 +301,22 @@ def _failure(report: engine_wire.Failed) -> ModelError:
     """Turns a child's failure into an error for a person."""
     match report.reason:
         case "engine_missing":
-            hint = f"Connect another model with `hermes setup`, or add the local engine. {install_hint('local')}"
+            hint = JoinedWords(
+                t.later(
+                    "Connect another model with `hermes setup`, or add the local engine."
+                ),
+                install_hint("local"),
+            )
             return ModelError(
                 t.later("the engine of the local model is not installed"),
                 hint=hint,
                 reason="not_found",
             )
         case "library_missing":
-            hint = "It needs the system's libgomp. Debian, Ubuntu: apt install libgomp1. Fedora: dnf install libgomp."
+            hint = t.later(
+                "It needs the system's libgomp. Debian, Ubuntu: apt install libgomp1. Fedora: dnf install "
+                "libgomp."
+            )
             return ModelError(
                 t.later(
                     "the local model can't start: {message}", message=report.message
@@ -310,7 +325,9 @@ def _failure(report: engine_wire.Failed) -> ModelError:
                 reason="not_found",
             )
         case "load":
-            hint = "The file may be damaged or too large for this machine's memory. Try the model `small`."
+            hint = t.later(
+                "The file may be damaged or too large for this machine's memory. Try the model `small`."
+            )
             return ModelError(
                 t.later(
                     "the local model can't be loaded: {message}", message=report.message

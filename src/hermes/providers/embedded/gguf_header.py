@@ -12,6 +12,10 @@ from typing import BinaryIO
 import msgspec
 
 from hermes.primitives.untyped import number_of, text_in
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 MAGIC = b"GGUF"
 _MAX_HEADER_BYTES = 64_000_000
@@ -48,12 +52,12 @@ def read_facts(path: Path) -> GgufFacts:
     with path.open("rb") as file:
         reader = _Reader(file)
         if reader.take(4) != MAGIC:
-            raise NotGguf("it does not begin as a GGUF file")
+            raise NotGguf(t.logged("it does not begin as a GGUF file"))
         if reader.number("<I") not in _VERSIONS:
-            raise NotGguf("its version is unknown")
+            raise NotGguf(t.logged("its version is unknown"))
         tensors, pairs = int(reader.number("<Q")), int(reader.number("<Q"))
         if tensors > _MAX_TENSORS or pairs > _MAX_PAIRS:
-            raise NotGguf("its header is too long")
+            raise NotGguf(t.logged("its header is too long"))
         values = dict(_read_pair(reader) for _ in range(pairs))
         parameters = sum(_read_tensor(reader) for _ in range(tensors))
     architecture = text_in(values, "general.architecture")
@@ -82,7 +86,7 @@ def _read_value(reader: "_Reader", kind: int) -> object:
         _skip_array(reader)
         return None
     if kind not in _NUMBERS:
-        raise NotGguf("a value has an unknown type")
+        raise NotGguf(t.logged("a value has an unknown type"))
     return reader.number(_NUMBERS[kind])
 
 
@@ -93,7 +97,7 @@ def _skip_array(reader: "_Reader") -> None:
     elif kind == _STRING:
         reader.skip_texts(count)
     else:
-        raise NotGguf("an array has an unknown type")
+        raise NotGguf(t.logged("an array has an unknown type"))
 
 
 def _read_tensor(reader: "_Reader") -> int:
@@ -101,7 +105,7 @@ def _read_tensor(reader: "_Reader") -> int:
     reader.text()
     dimensions = int(reader.number("<I"))
     if dimensions > _MAX_DIMENSIONS:
-        raise NotGguf("a tensor has too many dimensions")
+        raise NotGguf(t.logged("a tensor has too many dimensions"))
     shape = [int(reader.number("<Q")) for _ in range(dimensions)]
     reader.skip(struct.calcsize("<IQ"))
     return math.prod(shape)
@@ -137,7 +141,7 @@ class _Reader:
     def skip(self, size: int) -> None:
         """Skips bytes."""
         if size > _MAX_HEADER_BYTES:
-            raise NotGguf("its header is too long")
+            raise NotGguf(t.logged("its header is too long"))
         while size:
             step = min(size, _CHUNK_BYTES)
             self._fill(step)
@@ -165,6 +169,6 @@ class _Reader:
         data = self._file.read(max(missing, _CHUNK_BYTES))
         self._total += len(data)
         if len(data) < missing or self._total > _MAX_HEADER_BYTES:
-            raise NotGguf("its header is cut off or too long")
+            raise NotGguf(t.logged("its header is cut off or too long"))
         self._buffer = self._buffer[self._at :] + data
         self._at = 0

@@ -29,6 +29,10 @@ from hermes.providers.embedded.weight_sources import (
     partial_path,
     parts,
 )
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 HubAnswer: TypeAlias = Literal["present", "absent", "unreachable"]
 
@@ -38,7 +42,7 @@ _TEMPORARY_STATUSES = frozenset((408, 425, 429, 500, 502, 503, 504))
 _RANGE_REFUSED = 416
 _MAX_WAITING_CHUNKS = 16
 _SILENCE_S = 1.0
-_SILENT = "waiting for data"
+_SILENT = t.logged("waiting for data")
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,9 +70,9 @@ def from_web(
 ) -> Iterator[Progress]:
     """Downloads the file, continuing an earlier download. Existing parts of wheels come first."""
     if parts(folder):
-        raise SourceFailed("not asked: parts from elsewhere are here already")
+        raise SourceFailed(t.logged("not asked: parts from elsewhere are here already"))
     if urllib.parse.urlsplit(file.url).scheme not in {"http", "https"}:
-        raise SourceFailed("the address is not a web address", file.url)
+        raise SourceFailed(t.logged("the address is not a web address"), file.url)
     folder.mkdir(parents=True, exist_ok=True)
     partial = partial_path(folder)
     if _size(partial) > file.size:
@@ -110,7 +114,7 @@ def _download(
                     detail=file.url,
                 )
     if done < file.size:
-        raise _Interrupted("the connection ended early")
+        raise _Interrupted(t.logged("the connection ended early"))
 
 
 @contextlib.contextmanager
@@ -140,14 +144,20 @@ def _refusal(file: WebFile, partial: Path, status: int) -> Exception:
     """Turns an HTTP status into the matching error."""
     if status == _RANGE_REFUSED:
         partial.unlink(missing_ok=True)
-        return _Interrupted("the download must start again (416)")
+        return _Interrupted(t.logged("the download must start again (416)"))
     if status in _TEMPORARY_STATUSES:
         return _Interrupted(f"busy ({status})")
     if status in {401, 403}:
-        return SourceFailed(f"refuses to give the file ({status})", file.url)
+        return SourceFailed(
+            t.logged("refuses to give the file ({status})", status=status), file.url
+        )
     if status in {404, 410}:
-        return SourceFailed(f"does not have the file ({status})", file.url)
-    return SourceFailed(f"answers with an error ({status})", file.url)
+        return SourceFailed(
+            t.logged("does not have the file ({status})", status=status), file.url
+        )
+    return SourceFailed(
+        t.logged("answers with an error ({status})", status=status), file.url
+    )
 
 
 def _check_length(
@@ -158,12 +168,12 @@ def _check_length(
         raise SourceFailed("can't continue a download", file.url)
     length = response.headers.get("Content-Length", "")
     if length.isdecimal() and start + int(length) != file.size:
-        raise SourceFailed("the file there has another size", file.url)
+        raise SourceFailed(t.logged("the file there has another size"), file.url)
 
 
 def _wrong_size(file: WebFile, partial: Path) -> SourceFailed:
     partial.unlink(missing_ok=True)
-    return SourceFailed("the file there has another size", file.url)
+    return SourceFailed(t.logged("the file there has another size"), file.url)
 
 
 def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
@@ -210,8 +220,10 @@ def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
 
 def _interruption(error: Exception) -> _Interrupted:
     if isinstance(error, TimeoutError):
-        return _Interrupted("no data arrives")
-    return _Interrupted(f"the connection broke ({_reason(error)})")
+        return _Interrupted(t.logged("no data arrives"))
+    return _Interrupted(
+        t.logged("the connection broke ({reason})", reason=_reason(error))
+    )
 
 
 def _reason(error: Exception) -> str:
@@ -243,7 +255,7 @@ class _PinnedRedirects(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         if not _is_pinned(headers, self._file.size, self._file.sha256):
             fp.close()
-            problem = "the file there is another version"
+            problem = t.logged("the file there is another version")
             raise SourceFailed(problem, self._file.url)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

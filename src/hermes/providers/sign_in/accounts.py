@@ -99,9 +99,9 @@ class AccountStore:
         if found is None:
             names = ", ".join(one.id for one in self.accounts())
             hint = (
-                f"There are: {names}."
+                t.later("There are: {names}.", names=names)
                 if names
-                else "Nobody is signed in. Sign in: hermes auth add SERVICE"
+                else t.later("Nobody is signed in. Sign in: hermes auth add SERVICE")
             )
             raise NotFound(
                 t.later("There is no account {name!r}.", name=name), hint=hint

@@ -6,8 +6,8 @@ Only this module imports botocore.
 import base64
 from typing import Any
 
-from hermes.installation import install_hint
 from hermes.providers.sign_in.identity_http import SignInError
+from hermes.text.install_words import install_hint
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -35,7 +35,7 @@ def fetch_token(region: str, profile: str) -> tuple[str, int]:
             _made[profile] = Session(profile=profile or None)
         credentials = _made[profile].get_credentials()
         if credentials is None:
-            raise _unknown("no credentials were found")
+            raise _unknown(t.logged("no credentials were found"))
         request = AWSRequest(
             method="POST",
             url=f"https://{_HOST}/",

@@ -317,7 +317,7 @@ class KeyCredential:
         if not is_certain and used.access != self._doubted:
             self._doubted = used.access
             return False
-        problem = f"{self._service.label} rejects its key."
+        problem = t.logged("{label} rejects its key.", label=self._service.label)
         is_news = self._store.mark_dead(self.id, problem, used, {})
         raise self._dead(problem, is_news=is_news)
 

@@ -13,7 +13,7 @@ from hermes.errors import UsageError
 from hermes.providers.sign_in.identity_http import SignInError, require_safe
 from hermes.settings.models import SignInSettings
 from hermes.text.intended_word import intended_word
-from hermes.text.translation import translator
+from hermes.text.translation import JoinedWords, translator
 
 t = translator(__name__)
 
@@ -85,7 +85,7 @@ SERVICES: tuple[SignInService, ...] = (
         flow="device",
         issuer="https://auth.x.ai",
         client_id="b1a00492-073a-47ea-816f-4c329264a828",  # of the grok program
-        scope="openid profile email offline_access grok-cli:access api:access",
+        scope="openid profile email offline_access grok-cli:access api:access",  # not translated
         discovers=True,
         domain="x.ai",
         refresh_early_s=600.0,
@@ -144,13 +144,15 @@ def find_service(
     service = _BY_NAME.get(_ALIASES.get(word, word))
     if service is None:
         near = intended_word(word, [*_BY_NAME, *_ALIASES])
-        guess = f"Did you mean {near}? " if near else ""
+        guess = t.later("Did you mean {near}?", near=near) if near else ""
         raise UsageError(
             t.later("Hermes can't sign in with {name!r}.", name=name),
-            hint=t.later(
-                "{guess}Services: {by_name}. For a key: hermes config set NAME_API_KEY",
-                guess=guess,
-                by_name=", ".join(_BY_NAME),
+            hint=JoinedWords(
+                guess,
+                t.later(
+                    "Services: {by_name}. For a key: hermes config set NAME_API_KEY",
+                    by_name=", ".join(_BY_NAME),
+                ),
             ),
         )
     own = (settings or {}).get(service.name)

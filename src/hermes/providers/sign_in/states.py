@@ -7,6 +7,10 @@ from typing import Literal
 
 import msgspec
 
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 class AccountLimit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One limit: how much of it is used, and when it starts again."""
@@ -55,13 +59,18 @@ class PendingSignIn(msgspec.Struct, frozen=True, kw_only=True):
         """What the person has to do, line by line."""
         if self.code:
             return (
-                f"Open {self.link}",
-                f"and enter the code {self.code}",
-                "Only do this if you started the sign-in yourself. Any device will do.",
+                t("Open {link}", link=self.link),
+                t("and enter the code {code}", code=self.code),
+                t(
+                    "Only do this if you started the sign-in yourself. Any device will do."
+                ),
             )
         return (
-            f"Open {self.link}",
-            "If your browser is on another machine, its last page can't be shown: copy that page's address and paste it.",
+            t("Open {link}", link=self.link),
+            t(
+                "If your browser is on another machine, its last page can't be shown: copy that page's "
+                "address and paste it."
+            ),
         )
 
 

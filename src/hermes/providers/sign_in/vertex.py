@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from hermes.installation import install_hint
 from hermes.providers.sign_in.identity_http import SignInError
 from hermes.providers.sign_in.services import SignInService
+from hermes.text.install_words import install_hint
 from hermes.text.translation import translator
 
 t = translator(__name__)

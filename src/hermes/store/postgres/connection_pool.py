@@ -53,7 +53,7 @@ class ConnectionPool:
 
     def _take_idle(self) -> "asyncpg.Connection | None":
         if self.is_closed:
-            raise asyncpg.InterfaceError("the pool is closed")
+            raise asyncpg.InterfaceError("the pool is closed")  # not translated
         while self._idle:
             connection, _ = self._idle.pop()  # the newest; older ones may be pruned
             if not connection.is_closed():

@@ -188,7 +188,9 @@ class PostgresDatabase:
             raise self._damaged(damaged) from damaged
 
     def _damaged(self, damaged: DamagedRow) -> StoreDamaged:
-        hint = "Nothing was changed. Check the server's disk, and run: hermes sessions check"
+        hint = t.later(
+            "Nothing was changed. Check the server's disk, and run: hermes sessions check"
+        )
         return StoreDamaged(
             t.later(
                 "{shown} is damaged: {damaged}",

@@ -6,6 +6,10 @@ import msgspec
 
 from hermes.core.ports import Clock
 from hermes.store.postgres.database import PostgresDatabase
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
+
 
 _MIN_VERSION = 14
 _MAX_LATENCY_S = 0.05
@@ -13,7 +17,9 @@ _MAX_CLOCK_SKEW_S = 5.0
 _MAX_LAG_S = 60.0
 _MAX_NOTICE_S = 0.5
 _SAMPLES = 5
-_NO_NOTICES = "Connect to the server itself: a pooler in transaction mode does not pass NOTIFY on."
+_NO_NOTICES = to_translate(
+    "Connect to the server itself: a pooler in transaction mode does not pass NOTIFY on."
+)
 _FACTS = """
 SELECT current_setting('server_version'), current_setting('server_version_num')::int / 10000,
   (SELECT version FROM hermes_store),
@@ -52,7 +58,7 @@ def server_health(database: PostgresDatabase, clock: Clock) -> ServerHealth:
         ("size", f"{size / 1024**2:,.1f} MiB"),
         ("latency", f"{latency * 1000:.1f} ms"),
         ("encryption", encryption),
-        ("clock", f"{skew:+.1f} s from this machine's"),
+        ("clock", t.logged("{skew:+.1f} s from this machine's", skew=skew)),
         (
             "notices",
             f"{notify_lag * 1000:.1f} ms" if notify_lag is not None else "none",
@@ -61,18 +67,67 @@ def server_health(database: PostgresDatabase, clock: Clock) -> ServerHealth:
     )
     details = tuple((name, value) for name, value in details if value)
     checks = (
-        (major < _MIN_VERSION, f"PostgreSQL {version} is too old", f"Use version {_MIN_VERSION} or newer."),
-        (encryption == "none", "the connection is not encrypted", "Set store.tls to verify-full."),
-        (is_standby, "this server only reads: it is a standby", "Connect to the primary server."),
-        (not may_write, "this user may not write", "Grant it rights on the tables, or make it their owner."),
-        (not may_create, "this user may not create tables, so an upgrade will fail", "Make it the owner of the schema."),
-        (not is_durable, "the server acknowledges what is not on disk", "Set fsync and synchronous_commit to on."),
-        (latency > _MAX_LATENCY_S, f"a round trip takes {latency * 1000:.0f} ms", "Move the server closer: a turn needs many."),
-        (abs(skew) > _MAX_CLOCK_SKEW_S, f"the clocks differ by {abs(skew):.0f} s", "Synchronise both with NTP."),
-        (notify_lag is None or notify_lag > _MAX_NOTICE_S, "notices of new rows arrive late or not at all", _NO_NOTICES),
-        (standby_lag > _MAX_LAG_S, f"a standby is {standby_lag:.0f} s behind", "Check the standby and its network."),
-        (oldest > _MAX_LAG_S, f"a transaction has been open for {oldest:.0f} s and delays what other machines see", "End it."),
-    )  # fmt: skip
+        (
+            major < _MIN_VERSION,
+            t.logged("PostgreSQL {version} is too old", version=version),
+            t.logged("Use version {min_version} or newer.", min_version=_MIN_VERSION),
+        ),
+        (
+            encryption == "none",
+            t.logged("the connection is not encrypted"),
+            t.logged("Set store.tls to verify-full."),
+        ),
+        (
+            is_standby,
+            t.logged("this server only reads: it is a standby"),
+            t.logged("Connect to the primary server."),
+        ),
+        (
+            not may_write,
+            t.logged("this user may not write"),
+            t.logged("Grant it rights on the tables, or make it their owner."),
+        ),
+        (
+            not may_create,
+            t.logged("this user may not create tables, so an upgrade will fail"),
+            t.logged("Make it the owner of the schema."),
+        ),
+        (
+            not is_durable,
+            t.logged("the server acknowledges what is not on disk"),
+            t.logged("Set fsync and synchronous_commit to on."),
+        ),
+        (
+            latency > _MAX_LATENCY_S,
+            t.logged("a round trip takes {latency:.0f} ms", latency=latency * 1000),
+            t.logged("Move the server closer: a turn needs many."),
+        ),
+        (
+            abs(skew) > _MAX_CLOCK_SKEW_S,
+            t.logged("the clocks differ by {skew:.0f} s", skew=abs(skew)),
+            t.logged("Synchronise both with NTP."),
+        ),
+        (
+            notify_lag is None or notify_lag > _MAX_NOTICE_S,
+            t.logged("notices of new rows arrive late or not at all"),
+            _NO_NOTICES,
+        ),
+        (
+            standby_lag > _MAX_LAG_S,
+            t.logged(
+                "a standby is {standby_lag:.0f} s behind", standby_lag=standby_lag
+            ),
+            t.logged("Check the standby and its network."),
+        ),
+        (
+            oldest > _MAX_LAG_S,
+            t.logged(
+                "a transaction has been open for {oldest:.0f} s and delays what other machines see",
+                oldest=oldest,
+            ),
+            t.logged("End it."),
+        ),
+    )
     problems = tuple((text, to_do) for is_wrong, text, to_do in checks if is_wrong)
     return ServerHealth(details, problems)
 

@@ -37,7 +37,9 @@ async def migrate(
     """
     encoding = await connection.fetchval("SHOW server_encoding")
     if encoding != "UTF8":
-        hint = "Create one with: createdb --encoding UTF8 --template template0 hermes"
+        hint = t.later(
+            "Create one with: createdb --encoding UTF8 --template template0 hermes"
+        )
         raise StoreError(
             t.later(
                 "{where} has the encoding {encoding}, not UTF8",
@@ -62,9 +64,15 @@ async def require_current(
     """Raises unless the tables exist and are up to date. Changes nothing."""
     found = await _version(connection, len(migrations), where)
     if found < len(migrations):
-        what = "has no tables yet" if found < 0 else f"has the older schema {found}"
-        hint = "The first session creates or migrates them."
-        raise StoreError(f"{where} {what}", hint=hint)
+        hint = t.later("The first session creates or migrates them.")
+        if found < 0:
+            raise StoreError(
+                t.later("{where} has no tables yet", where=where), hint=hint
+            )
+        raise StoreError(
+            t.later("{where} has the older schema {found}", where=where, found=found),
+            hint=hint,
+        )
 
 
 async def _migrate(
@@ -88,7 +96,7 @@ async def _version(connection: "asyncpg.Connection", known: int, where: str) -> 
     """Returns the database's version; -1 for an empty one."""
     if await connection.fetchval("SELECT to_regclass('hermes_store')") is None:
         if await connection.fetchval(_TABLES):
-            hint = "Nothing was changed. Use a database of its own for Hermes."
+            hint = t.later("Nothing was changed. Use a database of its own for Hermes.")
             raise StoreError(
                 t.later("{where} holds tables of another program", where=where),
                 hint=hint,
@@ -96,7 +104,9 @@ async def _version(connection: "asyncpg.Connection", known: int, where: str) -> 
         return -1
     found = int(await connection.fetchval("SELECT version FROM hermes_store") or 0)
     if found > known and known < int(await connection.fetchval(_OLDEST) or found):
-        hint = "Nothing was changed. Upgrade Hermes on this machine, or use another database."
+        hint = t.later(
+            "Nothing was changed. Upgrade Hermes on this machine, or use another database."
+        )
         raise StoreTooNew(
             t.later(
                 "{where} was written by a newer Hermes (version {found}; this is {known})",

@@ -34,6 +34,11 @@ class PostgresOptions(msgspec.Struct, frozen=True):
         return f"PostgresOptions({self.shown})"
 
     @property
+    def database(self) -> str:
+        """The name of the database."""
+        return urlsplit(self.url).path.lstrip("/") or "hermes"
+
+    @property
     def shown(self) -> str:
         """The address for people: database and host."""
         parts = urlsplit(self.url)
@@ -41,7 +46,7 @@ class PostgresOptions(msgspec.Struct, frozen=True):
             parse_qs(parts.query).get("host", ["localhost"])
         )
         port = f":{parts.port}" if parts.port else ""
-        return f"{parts.path.lstrip('/') or 'hermes'} on {host}{port}"
+        return f"{self.database} on {host}{port}"
 
     def connect_arguments(self) -> dict[str, Any]:
         """Returns the arguments for asyncpg's connect."""

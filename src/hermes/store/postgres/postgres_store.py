@@ -22,6 +22,10 @@ from hermes.store.postgres.session_log import PostgresSessionLog
 from hermes.store.postgres.word_index import WordIndex
 from hermes.store.sequence_check import bad_sequences
 from hermes.store.store import IntegrityReport, Store
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -107,7 +111,11 @@ class PostgresStore(Store):
             for *columns, crc, _ in page:
                 row = Row(*columns)
                 if not is_whole(row, crc):
-                    yield f"session {row.session}, row {row.seq}: the content does not match its checksum"
+                    yield t.logged(
+                        "session {session}, row {seq}: the content does not match its checksum",
+                        session=row.session,
+                        seq=row.seq,
+                    )
             after = page[-1][0]
 
     def copy(self, target: Path) -> None:

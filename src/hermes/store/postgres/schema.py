@@ -253,7 +253,7 @@ BEGIN
   END LOOP;
   outcome := 'written';
 END $$;
-"""
+"""  # not translated
 
 VERSION_TABLE = """
 CREATE TABLE hermes_store (

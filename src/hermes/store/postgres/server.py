@@ -7,6 +7,7 @@ a transaction would not be enough: after a crash the server may assign the same 
 
 import asyncio
 import logging
+import shlex
 import ssl
 import time
 import uuid
@@ -16,7 +17,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from hermes.errors import StoreError, StoreFull, words_of
+from hermes.errors import StoreError, StoreFull, words_of_connection
 from hermes.primitives.backoff import Backoff
 from hermes.primitives.threads import EventLoopThread
 from hermes.store.postgres.connection_pool import ConnectionPool
@@ -39,7 +40,7 @@ _MARK = "INSERT INTO commits (mark) SELECT '{mark}'::uuid WHERE pg_current_xact_
 _CLAIM = "INSERT INTO commits (mark) VALUES ($1::uuid) ON CONFLICT DO NOTHING RETURNING 1"  # waits for an attempt under way
 _CLEAN = "DELETE FROM commits WHERE at < now() - interval '1 hour'"
 _CLOSING_GRACE_S = 5.0
-_NO_TLS = "rejected SSL upgrade"  # in the text of the error for a server without TLS
+_NO_TLS = "rejected SSL upgrade"  # in the text of the error for a server without TLS - not translated
 _MAX_CONFLICTS = 20  # errors such as deadlocks, after which a transaction is retried
 
 UNREACHABLE = (
@@ -163,23 +164,29 @@ class PostgresServer:
 
     def _note_outage(self, error: BaseException) -> None:
         if self.reachability.is_reachable:
-            reason = words_of(error)
+            reason = words_of_connection(error)
             self.reachability.change(is_reachable=False, reason=reason)
-            waiting.warning(
-                "Store unreachable, waiting: %s (%s)", self.options.shown, reason
+            text = t.logged(
+                "Store unreachable, waiting: {where} ({reason})",
+                where=self.options.shown,
+                reason=reason,
             )
+            waiting.warning("%s", text)
 
     def note_success(self) -> None:
         """Records that the server answered."""
         if not self.reachability.is_reachable:
             self.reachability.change(is_reachable=True)
-            waiting.warning("The store is reachable again.")
+            waiting.warning("%s", t.logged("The store is reachable again."))
 
     def translated(self, error: BaseException) -> StoreError:
         """Returns the error for a person to read."""
-        where, reason = self.options.shown, words_of(error)
+        where, reason = self.options.shown, words_of_connection(error)
         if isinstance(error, asyncpg.DiskFullError):
-            hint = "Nothing of this was written; everything saved before is safe. Free some space on the server."
+            hint = t.later(
+                "Nothing of this was written; everything saved before is safe. Free some space on the "
+                "server."
+            )
             return StoreFull(
                 t.later("not saved: no space left for {where}", where=where), hint=hint
             )
@@ -188,7 +195,9 @@ class PostgresServer:
             asyncpg.InvalidPasswordError
             | asyncpg.InvalidAuthorizationSpecificationError,
         ):
-            hint = "Check the user in `store.url`, and run: hermes config set STORE_PASSWORD"
+            hint = t.later(
+                "Check the user in `store.url`, and run: hermes config set STORE_PASSWORD"
+            )
             return StoreError(
                 t.later(
                     "{where} refused the connection: {reason}",
@@ -198,14 +207,17 @@ class PostgresServer:
                 hint=hint,
             )
         if isinstance(error, asyncpg.InsufficientPrivilegeError):
-            hint = "Nothing was changed. Make the user of `store.url` the owner of its database."
+            hint = t.later(
+                "Nothing was changed. Make the user of `store.url` the owner of its database."
+            )
             return StoreError(f"{where}: {reason}", hint=hint)
         if isinstance(error, asyncpg.InvalidCatalogNameError):
-            hint = "Create it on the server: createdb hermes"
+            name = shlex.quote(self.options.database)
+            hint = t.later("Create it on the server: createdb {name}", name=name)
             return StoreError(f"{where}: {reason}", hint=hint)
         if isinstance(error, (*UNREACHABLE, asyncpg.InterfaceError)):
             return _connection_problem(error, where, reason)
-        hint = "Nothing of this was written. `hermes doctor` checks the store."
+        hint = t.later("Nothing of this was written. `hermes doctor` checks the store.")
         return StoreError(
             t.later("not saved: {where}: {reason}", where=where, reason=reason),
             hint=hint,
@@ -214,14 +226,26 @@ class PostgresServer:
 
 def _connection_problem(error: BaseException, where: str, reason: str) -> StoreError:
     if isinstance(error, ssl.SSLError):
-        hint = "Check `store.tls_ca`, and that the host in `store.url` is the name in the server's certificate."
-        text = f"the certificate of {where} is not accepted: {reason}"
+        hint = t.later(
+            "Check `store.tls_ca`, and that the host in `store.url` is the name in the server's "
+            "certificate."
+        )
+        text = t.later(
+            "the certificate of {where} is not accepted: {reason}",
+            where=where,
+            reason=reason,
+        )
     elif _NO_TLS in reason:
-        hint = "Turn it on there (`ssl = on`). Only on a network you trust: hermes config set store.tls disable"
-        text = f"{where} does not encrypt connections"
+        hint = t.later(
+            "Turn it on there (`ssl = on`). Only on a network you trust: hermes config set store.tls "
+            "disable"
+        )
+        text = t.later("{where} does not encrypt connections", where=where)
     else:
-        hint = "Check that the server runs and that `store.url` is right."
-        text = f"the store can't be reached: {where} ({reason})"
+        hint = t.later("Check that the server runs and that `store.url` is right.")
+        text = t.later(
+            "the store can't be reached: {where} ({reason})", where=where, reason=reason
+        )
     return StoreError(text, hint=hint)
 
 

@@ -50,7 +50,8 @@ def _copied(old: apsw.Connection, new: apsw.Connection, table: str) -> bool:
                 row,  # noqa: RUF100, S608
             )
     except (apsw.Error, UnicodeDecodeError) as error:
-        if "no such table" in str(error):  # an older version without this table
+        # An older version without this table.
+        if "no such table" in str(error):  # not translated
             return True
         log.warning("not all of %s could be read: %s", table, error)
         return False
@@ -62,7 +63,7 @@ def _copy(damaged: Path) -> Iterator[Path]:
     """Copies the database with its write-ahead log, while the context is open."""
     target = damaged.with_name(f"{damaged.name}.reading")
     if damaged.stat().st_size > _MAX_COPIED_BYTES:
-        raise OSError("it is too large to be copied")
+        raise OSError("it is too large to be copied")  # not translated
     try:
         for source, copy in zip(
             companions(damaged)[:2], companions(target), strict=False

@@ -14,7 +14,7 @@ from hermes.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
 from hermes.primitives.files import open_private
 from hermes.store.lock_holders import TELL_AFTER_S, log_wait
 from hermes.store.log_row import DamagedRow
-from hermes.text.translation import translator
+from hermes.text.translation import LoggedWords, translator
 
 t = translator(__name__)
 
@@ -127,33 +127,50 @@ def in_our_words(path: Path) -> Iterator[None]:
 def translated(error: apsw.Error | DamagedRow, path: Path) -> StoreError:
     """Returns the error for a person to read."""
     if isinstance(error, apsw.BusyError):
-        hint = "Nothing of this was written. See which process holds it (fuser, lsof), then try again."
+        hint = t.later(
+            "Nothing of this was written. See which process holds it (fuser, lsof), then try again."
+        )
         return StoreBusy(
             t.later("{path} is locked by another process", path=path), hint=hint
         )
     if isinstance(error, apsw.FullError) or _detail(error) == apsw.SQLITE_IOERR_SHMSIZE:
-        hint = "Nothing of this was written; everything saved before is safe. Free some space, then try again."
+        hint = t.later(
+            "Nothing of this was written; everything saved before is safe. Free some space, then try "
+            "again."
+        )
         return StoreFull(
             t.later("not saved: no space left for {path}", path=path), hint=hint
         )
     if isinstance(error, apsw.ReadOnlyError):
-        hint = "Nothing of this was written. Give yourself write access to the file and its folder, then try again."
+        hint = t.later(
+            "Nothing of this was written. Give yourself write access to the file and its folder, then "
+            "try again."
+        )
         return StoreError(
             t.later(
                 "not saved: {path} can only be read here ({error})",
                 path=path,
-                error=error,
+                error=LoggedWords(str(error)),
             ),
             hint=hint,
         )
     if isinstance(error, apsw.CorruptError | apsw.NotADBError | DamagedRow):
-        hint = "Nothing more is written to it. Stop all Hermes processes and run `hermes sessions check`."
-        return StoreDamaged(
-            t.later("{path} is damaged: {error}", path=path, error=error), hint=hint
+        hint = t.later(
+            "Nothing more is written to it. Stop all Hermes processes and run `hermes sessions check`."
         )
-    hint = "Nothing of this was written. Check the disk, and the permissions of the file and its folder."
+        return StoreDamaged(
+            t.later(
+                "{path} is damaged: {error}", path=path, error=LoggedWords(str(error))
+            ),
+            hint=hint,
+        )
+    hint = t.later(
+        "Nothing of this was written. Check the disk, and the permissions of the file and its "
+        "folder."
+    )
     return StoreError(
-        t.later("not saved: {path}: {error}", path=path, error=error), hint=hint
+        t.later("not saved: {path}: {error}", path=path, error=LoggedWords(str(error))),
+        hint=hint,
     )
 
 

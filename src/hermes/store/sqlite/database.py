@@ -186,7 +186,9 @@ class Database:
                     return job(self._reader)
                 except UnicodeDecodeError as error:
                     raise apsw.CorruptError(
-                        f"a text that is not valid ({error.reason})"
+                        t.logged(
+                            "a text that is not valid ({reason})", reason=error.reason
+                        )
                     ) from error
         except StoreDamaged as error:
             self._note_damage(error)
@@ -395,7 +397,9 @@ class Database:
         except (
             BaseException
         ):  # this thread was interrupted (Ctrl-C); others must not wait for it
-            hint = "It may or may not have been written. Check the session before trying again."
+            hint = t.later(
+                "It may or may not have been written. Check the session before trying again."
+            )
             error = StoreError(t.later("interrupted while saving"), hint=hint)
             _tell([(future, None, error) for _, future in batch])
             raise

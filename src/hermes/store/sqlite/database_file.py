@@ -102,7 +102,9 @@ def inspect(
         if wal.exists() and wal.stat().st_size:
             return DatabaseFinding(
                 DatabaseState.DAMAGED,
-                detail="the database is gone, but its write-ahead log is still there",
+                detail=t.logged(
+                    "the database is gone, but its write-ahead log is still there"
+                ),
             )
         return DatabaseFinding(DatabaseState.MISSING)
     if not path.is_file():
@@ -111,7 +113,9 @@ def inspect(
             hint=t.later("Move it away: Hermes keeps its sessions there."),
         )
     if not path.stat().st_size:
-        return DatabaseFinding(DatabaseState.DAMAGED, detail="the file is empty")
+        return DatabaseFinding(
+            DatabaseState.DAMAGED, detail=t.logged("the file is empty")
+        )
     noted = last_row_noted(path)  # before looking inside, since others may write
     try:
         with in_our_words(path):
@@ -136,7 +140,7 @@ def inspect(
     except StoreDamaged as damaged:
         return DatabaseFinding(DatabaseState.DAMAGED, detail=str(damaged.__cause__))
     if found > version:
-        hint = (
+        hint = t.later(
             "Nothing was changed. Upgrade Hermes, or set HERMES_HOME to another folder."
         )
         raise StoreTooNew(
@@ -149,7 +153,10 @@ def inspect(
             hint=hint,
         )
     if last_row < noted:
-        detail = f"the last {noted - last_row:,} rows are missing: its write-ahead log is gone or was emptied"
+        detail = t.logged(
+            "the last {count:,} rows are missing: its write-ahead log is gone or was emptied",
+            count=noted - last_row,
+        )
         return DatabaseFinding(
             DatabaseState.DAMAGED,
             version=found,
@@ -185,7 +192,7 @@ def _look_inside(
     """
     version = int(connection.execute("PRAGMA user_version").get)
     if version < 1:
-        raise apsw.CorruptError("the header has no version")
+        raise apsw.CorruptError(t.logged("the header has no version"))
     if version > known:
         return version, 0
     if depth is _Depth.PAGES:
@@ -196,7 +203,9 @@ def _look_inside(
             _check_everything(connection, rows=version == known)
         return version, int(connection.execute(LAST_ROW).get or 0)
     except apsw.SQLError as error:
-        raise apsw.CorruptError(f"a table is missing ({error})") from error
+        raise apsw.CorruptError(
+            t.logged("a table is missing ({error})", error=error)
+        ) from error
 
 
 def _depth(path: Path, check_pages_bytes: int, check_all_bytes: int) -> _Depth:
@@ -232,8 +241,12 @@ def _require_ours(connection: apsw.Connection, path: Path) -> None:
         return
     ours = "SELECT count(*) FROM sqlite_schema WHERE name IN ('events', 'events_by_session', 'search_progress')"
     if connection.execute(ours).get == 3:
-        raise apsw.CorruptError("the header does not say that it is a file of Hermes")
-    hint = "Nothing was changed. Move it away, or set HERMES_HOME to another folder."
+        raise apsw.CorruptError(
+            t.logged("the header does not say that it is a file of Hermes")
+        )
+    hint = t.later(
+        "Nothing was changed. Move it away, or set HERMES_HOME to another folder."
+    )
     raise StoreError(
         t.later("{path} is a database of another program", path=path), hint=hint
     )
@@ -258,7 +271,10 @@ def _check_wal(connection: apsw.Connection, path: Path) -> None:
         and content(path.with_name(path.name + "-wal"))[:_WAL_HEADER_BYTES] == before
     ):
         raise apsw.CorruptError(
-            f"the write-ahead log is damaged before its last {lost} transactions"
+            t.logged(
+                "the write-ahead log is damaged before its last {lost} transactions",
+                lost=lost,
+            )
         )
 
 

@@ -8,6 +8,10 @@ from hermes.store import shared_text
 from hermes.store.log_row import Row, damaged
 from hermes.store.sequence_check import bad_sequences
 from hermes.store.store import IntegrityReport
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 # Text as bytes, which can be read even if they are not valid text.
 _TEXTS = ("session", "type", "turn", "data")
@@ -43,4 +47,8 @@ def check_pages(connection: apsw.Connection, *, indexes: bool = False) -> None:
 
 def _bad_rows(connection: apsw.Connection) -> Iterator[str]:
     for row in damaged(connection.execute(_ROWS)):
-        yield f"session {row.session}, row {row.seq}: the content does not match its checksum"
+        yield t.logged(
+            "session {session}, row {seq}: the content does not match its checksum",
+            session=row.session,
+            seq=row.seq,
+        )

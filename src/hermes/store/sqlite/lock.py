@@ -80,7 +80,9 @@ class DatabaseLock(FileLock):
             log_wait(self.path, timeout)
             if self.acquire(timeout - TELL_AFTER_S, shared=shared):
                 return
-        hint = "Nothing was changed. Stop the other Hermes processes of this home, then try again."
+        hint = t.later(
+            "Nothing was changed. Stop the other Hermes processes of this home, then try again."
+        )
         raise StoreBusy(
             t.later(
                 "another Hermes process is using {parent}", parent=self.path.parent

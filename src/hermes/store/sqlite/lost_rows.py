@@ -8,6 +8,10 @@ import apsw
 
 from hermes.store.sqlite.connection import glance, has_wal
 from hermes.store.sqlite.write_ahead_log import content, overlay
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
@@ -25,9 +29,9 @@ def what_is_gone(path: Path) -> str:
     """Returns why the number of missing rows is unknown; empty if the file is complete."""
     main, wal = content(path), content(path.with_name(path.name + "-wal"))
     if not path.is_file():
-        return "the file is gone"
+        return t.logged("the file is gone")
     if not main:
-        return "the file is empty"
+        return t.logged("the file is empty")
     size = int.from_bytes(main[16:18], "big")
     size = _MAX_PAGE_BYTES if size == 1 else size
     if (
@@ -36,13 +40,15 @@ def what_is_gone(path: Path) -> str:
         or size < 512
         or size & (size - 1)
     ):
-        return "the file has lost its header"
+        return t.logged("the file has lost its header")
     stated, last = int.from_bytes(main[28:32], "big"), len(main) // size
     if not stated or main[24:28] != main[92:96]:
-        return "the header does not say how long the file was"
+        return t.logged("the header does not say how long the file was")
     newer = overlay(wal, size).whole
     if any(number not in newer for number in range(last + 1, stated + 1)):
-        return f"the file ends after page {last:,} of {stated:,}"
+        return t.logged(
+            "the file ends after page {last:,} of {stated:,}", last=last, stated=stated
+        )
     return ""
 
 

@@ -69,8 +69,14 @@ class ReadableCopy:
             ):
                 shutil.copyfile(source, target)
         except OSError as error:
-            hint = "Nothing was changed. Copy the folder to a place you can write to, and set HERMES_HOME to it."
-            reason = f"its folder is read-only, and no readable copy could be made ({error.strerror})"
+            hint = t.later(
+                "Nothing was changed. Copy the folder to a place you can write to, and set HERMES_HOME to "
+                "it."
+            )
+            reason = t.later(
+                "its folder is read-only, and no readable copy could be made ({strerror})",
+                strerror=error.strerror,
+            )
             raise StoreError(
                 t.later("cannot open {path}: {reason}", path=path, reason=reason),
                 hint=hint,
@@ -222,7 +228,7 @@ def open_store(
     except OSError as error:
         if path.is_file():
             return _open_to_read(path, clock, busy_timeout, migrations)
-        hint = "Check that the folder exists and that you may write to it."
+        hint = t.later("Check that the folder exists and that you may write to it.")
         raise StoreError(
             t.later(
                 "cannot open {path}: {strerror}", path=path, strerror=error.strerror
@@ -243,7 +249,7 @@ def _open_to_read(
     file.
     """
     if not os.access(path, os.R_OK):
-        hint = "Check the permissions of the file and its folder."
+        hint = t.later("Check the permissions of the file and its folder.")
         raise StoreError(
             t.later("cannot open {path}: you may not read it", path=path), hint=hint
         )

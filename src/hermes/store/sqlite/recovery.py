@@ -25,7 +25,9 @@ from hermes.store.sqlite.database_file import (
     create,
     settle,
 )
-from hermes.text import plurals
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 if TYPE_CHECKING:
     from hermes.store.sqlite.lost_rows import SessionHead
@@ -71,30 +73,42 @@ class Recovery(msgspec.Struct, frozen=True):
     unread: tuple[str, ...] = ()  # other incomplete tables
 
     def __str__(self) -> str:
-        return (
-            f"the session database was damaged ({self.reason}). The damaged file is kept as {self.kept_aside}; "
-            f"{plurals.count(self.rows, 'row')} of {plurals.count(self.sessions, 'session')} "
-            f"{'was' if self.rows == 1 else 'were'} read from it into a new database; {self._losses()}."
-            + (
-                f" Parts of these tables are missing: {', '.join(self.unread)}."
-                if self.unread
-                else ""
-            )
+        """In English; `shown_reason` translates it."""
+        text = t.logged(
+            "The session database was damaged ({reason}); the damaged file is kept as {path}. "
+            "What could be read is in a new database (rows: {rows}, sessions: {sessions}); {losses}.",
+            reason=self.reason,
+            path=self.kept_aside,
+            rows=f"{self.rows:,}",
+            sessions=f"{self.sessions:,}",
+            losses=self._losses(),
         )
+        if not self.unread:
+            return text
+        missing = t.logged(
+            "Parts of these tables are missing: {names}.", names=", ".join(self.unread)
+        )
+        return f"{text} {missing}"
 
     def _losses(self) -> str:
+        if self.gone and self.lost:
+            return t.logged(
+                "at least {count} row is missing, and how many in all can't be known: {why}",
+                "at least {count} rows are missing, and how many in all can't be known: {why}",
+                count=self.lost,
+                why=self.gone,
+            )
         if self.gone:
-            known = f"at least {_rows(self.lost)} missing, and " if self.lost else ""
-            return f"{known}how many {'in all' if self.lost else 'rows are missing'} can't be known: {self.gone}"
-        return (
-            f"{_rows(self.lost)} known to be missing"
-            if self.lost
-            else "no row is known to be missing"
-        )
-
-
-def _rows(number: int) -> str:
-    return "1 row is" if number == 1 else f"{number} rows are"
+            return t.logged(
+                "how many rows are missing can't be known: {why}", why=self.gone
+            )
+        if self.lost:
+            return t.logged(
+                "{count} row is known to be missing",
+                "{count} rows are known to be missing",
+                count=self.lost,
+            )
+        return t.logged("no row is known to be missing")
 
 
 class Incomplete(msgspec.Struct, frozen=True):
@@ -103,7 +117,11 @@ class Incomplete(msgspec.Struct, frozen=True):
     reason: str
 
     def __str__(self) -> str:
-        return f"the session database is incomplete ({self.reason}). It can't be written here, so it stays as it is."
+        """In English; `shown_reason` translates it."""
+        return t.logged(
+            "The session database is incomplete ({reason}). It can't be written here, so it stays as it is.",
+            reason=self.reason,
+        )
 
 
 def recover(

@@ -25,9 +25,7 @@ CREATE UNIQUE INDEX events_by_session ON events (session, seq);
 LAST_ROW = "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
 """The largest `id` ever assigned, even to a row deleted since."""
 
-SEARCH_OPTIONS = (
-    "words, names, content='', contentless_delete=1, tokenize='ascii', prefix='2'"
-)
+SEARCH_OPTIONS = "words, names, content='', contentless_delete=1, tokenize='ascii', prefix='2'"  # not translated
 """The full-text index. Its text is already split into words, see tokenizer.py."""
 
 PROJECTIONS = f"""
@@ -182,7 +180,7 @@ CREATE TABLE frames (
 );
 ALTER TABLE events ADD COLUMN frame INTEGER;  -- what stands around `data`, if that is kept apart
 CREATE INDEX events_by_frame ON events (frame) WHERE frame IS NOT NULL;
-"""
+"""  # not translated
 
 HOSTS = """
 CREATE TABLE hosts (
@@ -317,7 +315,7 @@ CREATE TABLE gateway_sends (
   reason TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 CREATE INDEX gateway_sends_open ON gateway_sends (made) WHERE state IN ('waiting', 'sending');
-"""
+"""  # not translated
 
 MARKS = """
 -- How the user files sessions; the log says nothing of it, so that filing one is no use of it.
@@ -328,7 +326,7 @@ CREATE TABLE session_marks (
   archived REAL NOT NULL DEFAULT 0,     -- since when; 0 if not
   seen     INTEGER NOT NULL DEFAULT 0   -- how many messages it had when somebody last looked at it
 ) WITHOUT ROWID;
-"""
+"""  # not translated
 
 KEPT: tuple[str, ...] = (
     "jobs",

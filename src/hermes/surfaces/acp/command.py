@@ -12,8 +12,8 @@ from hermes.children.own_python import hermes_command, replace_process
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
 from hermes.errors import HermesError, UsageError
-from hermes.installation import install_hint
 from hermes.settings import Secrets
+from hermes.text.install_words import install_hint
 from hermes.text.translation import in_language, translator
 
 t = translator(__name__)

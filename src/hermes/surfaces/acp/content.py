@@ -1,4 +1,4 @@
-"""What an editor sends with a prompt: text, mentioned files, pictures. Becomes one message."""
+"""The content of an editor's prompt: text, mentioned files and pictures, which become one message."""
 
 import base64
 import binascii

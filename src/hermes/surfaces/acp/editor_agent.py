@@ -113,7 +113,7 @@ class EditorAgent:
         client_capabilities: ClientCapabilities | None = None,
         **_: Any,
     ) -> InitializeResponse:
-        """What Hermes can do. Keeps what the editor can do."""
+        """Returns what Hermes can do, and remembers what the editor can do."""
         self._abilities = client_capabilities or self._abilities
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION),
@@ -172,7 +172,7 @@ class EditorAgent:
     async def load_session(
         self, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
     ) -> LoadSessionResponse:
-        """Shows a session's conversation, to go on with it."""
+        """Shows a session's conversation, to continue it."""
         await self._find(session_id)
         await self._add_servers(mcp_servers or [])
         for update in await asyncio.to_thread(
@@ -188,7 +188,7 @@ class EditorAgent:
     async def resume_session(
         self, session_id: str, mcp_servers: list[Any] | None = None, **_: Any
     ) -> ResumeSessionResponse:
-        """Goes on with a session whose conversation the editor shows already."""
+        """Continues a session whose conversation the editor already shows."""
         await self._find(session_id)
         await self._add_servers(mcp_servers or [])
         self._announce(session_id)
@@ -462,7 +462,7 @@ class EditorAgent:
         await self._agent.renew(self._secrets)
 
     async def close(self) -> None:
-        """Ends what is still being told."""
+        """Cancels notices that are still being sent."""
         await self._notices.close()
 
 

@@ -1,4 +1,4 @@
-"""Puts Hermes' requests and questions to the person at the editor, and writes down what they decide.
+"""Passes Hermes' requests and questions to the person at the editor, and writes down their answers.
 
 If the editor has no dialogue for them, the policy decides at once: what needs approval is denied.
 """
@@ -76,7 +76,7 @@ class EditorQuestions:
     async def ask(
         self, session: str, event: Mapping[str, Any], stream: UpdateStream
     ) -> bool:
-        """Puts a question with choices. False if it must be answered by the next prompt: the person wants to type."""
+        """Asks a question with choices. False if it must be answered by the next prompt: the person wants to type."""
         options = [str(one) for one in event.get("options", ())]
         if not options or not self._has_dialogue:
             return False

@@ -32,7 +32,7 @@ def program() -> None:
 
 
 def _keep_what_is_loaded(phase: str, _info: object) -> None:
-    """After the first collection: later ones leave out the modules and whatever else is there by then."""
+    """After the first garbage collection, makes later ones skip the modules and everything else that exists by then."""
     if phase == "stop":
         gc.callbacks.remove(_keep_what_is_loaded)
         gc.freeze()

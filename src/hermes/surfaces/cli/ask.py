@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from hermes.app import App
 from hermes.app.agent import Agent
 from hermes.app.attachments import Attached, AttachmentFolder, attach, images_of
+from hermes.app.goals.waking import who_wakes
+from hermes.app.session_journal import read_history
 from hermes.errors import LeaseLost, StoreError, UsageError
 from hermes.schema.goals import GoalSet
 from hermes.schema.messages import Image
 from hermes.settings.load import load_secrets
 from hermes.store.lock_holders import owner_in_words
-from hermes.surfaces.cli.answer import FAILED, INTERRUPTED, Answer
+from hermes.surfaces.cli.answer import DONE, FAILED, INTERRUPTED, REFUSED, Answer
 from hermes.surfaces.cli.ask_screen import AskScreen
 from hermes.surfaces.cli.question import is_piped, joined, read_piped
 from hermes.surfaces.terminal.event_watcher import events_in_loop, subscribed
@@ -171,9 +173,7 @@ class _Run:
         )
         if self.goal is None or failure is not None or self._code:
             return code
-        from hermes.surfaces.cli.goal_outcome import report_goal
-
-        return report_goal(self._app, self._session)
+        return _report_goal(self._app, self._session)
 
     def say_left(self) -> int:
         """Reports that a signal ended the run early. Returns the exit code."""
@@ -362,6 +362,27 @@ def _report(
             alarming=False,
         )
     return answer.code
+
+
+def _report_goal(app: App, session: str) -> int:
+    """Says on stderr why a goal was not reached, and returns the exit code."""
+    progress = read_history(app.store, session).goal
+    if progress.status == "done":
+        return DONE
+    again = f"Continue: hermes --resume {session}"
+    if progress.status == "waiting":
+        waits = t("The goal waits. {why}", why=shown_reason(progress.why)).rstrip()
+        say(waits, shown_reason(who_wakes(app, session)), alarming=False)
+        return FAILED
+    if progress.was_stopped:
+        say(t("Stopped. Everything up to then was saved."), again, alarming=False)
+        return INTERRUPTED
+    needs_you = progress.last is not None and progress.last.verdict == "needs_you"
+    say(
+        t("The goal was not reached. {why}", why=shown_reason(progress.why)).rstrip(),
+        again,
+    )
+    return REFUSED if needs_you else FAILED
 
 
 def _sentence(answer: Answer) -> str:

@@ -1,7 +1,7 @@
 """Shows a one-shot run at a terminal: the answer as it is written, the calls and the questions.
 
-Both have to be terminals for the answer to be shown as it is written: only then can a line on stderr tell the words
-before a call, or of a reply that broke off, from the answer.
+The answer is shown as it is written only if stdout and stderr are both terminals: only then can a line on stderr
+separate it from words before a call, or from a reply that broke off.
 """
 
 import asyncio
@@ -162,7 +162,7 @@ class AskScreen:
         self._is_below_line = True
 
     def _set_status(self, text: str) -> None:
-        """One line that the next output replaces; with room for the ^C that a terminal shows behind it."""
+        """Shows a line that the next output replaces, with room for the ^C that a terminal shows after it."""
         if not self.tells or not self._style.enabled or text == self._status:
             return
         erase = "\r\x1b[K" if self._status else ""

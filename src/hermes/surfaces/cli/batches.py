@@ -22,7 +22,6 @@ from hermes.app.batches.row_state import RowState
 from hermes.commands.batches import BatchName, BatchStatus, status_of
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import dollars, first_line
 from hermes.schema.events import Mode
 from hermes.surfaces.cli.logs import start as start_log
 from hermes.surfaces.terminal.progress_line import (
@@ -33,6 +32,7 @@ from hermes.surfaces.terminal.progress_line import (
 )
 from hermes.surfaces.terminal.stderr_message import remark
 from hermes.surfaces.terminal.text import one_line
+from hermes.text.formats import dollars, first_line
 from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
@@ -165,7 +165,7 @@ class _Signals:
 
 
 class _Reporter:
-    """Tells how far the batch is, and of each row that did not finish."""
+    """Reports the progress of the batch, and each row that did not finish."""
 
     def __init__(self) -> None:
         self._line = ProgressLine()

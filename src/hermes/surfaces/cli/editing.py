@@ -167,7 +167,7 @@ def _finish(home: Home, draft: Path) -> int:
     problems = parse_config(text)[1]
     if problems:
         for problem in problems:
-            print(printable(problem.render(draft.name)), file=sys.stderr)
+            print(printable(problem.shown(draft.name)), file=sys.stderr)
         kept = t(
             "The draft is kept: {draft}. Continue with: hermes config edit", draft=draft
         )

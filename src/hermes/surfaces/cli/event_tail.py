@@ -1,4 +1,4 @@
-"""`hermes events tail`: events of all processes at once, also of those that begin meanwhile."""
+"""`hermes events tail`: events of all processes at once, including those that start meanwhile."""
 
 import contextlib
 import selectors

@@ -58,7 +58,9 @@ class JsonLines:
             self._change.notify_all()
 
     async def finish(self) -> int:
-        """Waits until everything is written, or for a moment after `hurry`. Returns the number of lines that were not."""
+        """Waits until everything is written, or for a moment after `stop_waiting`. Returns the number of lines that
+        were not.
+        """
         return await asyncio.to_thread(self._finish)
 
     @property

@@ -1,4 +1,4 @@
-"""`hermes agents resume`: goes on with background work whose chat was left, until it is done."""
+"""`hermes agents resume`: continues background work whose chat was closed, until it is done."""
 
 import asyncio
 import signal

@@ -71,7 +71,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     def _wrapped_usage(
         self, start: str, options: Sequence[str], operands: Sequence[str]
     ) -> str:
-        """The usage on several lines, options first, below one another behind the program's name."""
+        """The usage on several lines, options first, one below the other after the program's name."""
         indent = " " * (len(start) + len(self._prog) + 1)
         room = self._width - self._current_indent
         lines: list[str] = []

@@ -30,7 +30,7 @@ def take_profile(arguments: list[str]) -> tuple[list[str], int]:
 
 
 def split_profile(arguments: list[str]) -> tuple[str | None, list[str]]:
-    """The name behind the last `--profile`, None if there is none, and the other arguments. Nothing behind `--` counts."""
+    """The name after the last `--profile`, None if there is none, and the other arguments. Nothing after `--` counts."""
     name: str | None = None
     rest: list[str] = []
     words = iter(arguments)

@@ -111,7 +111,7 @@ def option_names() -> list[str]:
 
 
 def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> RunOptions:
-    """The options and the question. Everything after `--` is the question. A command behind options is refused."""
+    """The options and the question. Everything after `--` is the question. A command after options is refused."""
     before, words = list(arguments), list[str]()
     if "--" in before:
         at = before.index("--")
@@ -138,7 +138,7 @@ def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> RunOptions:
 
 
 def _refuse_command(args: argparse.Namespace, commands: Sequence[str]) -> None:
-    """Refuses the name of a command behind options: it was hardly meant as a question."""
+    """Refuses the name of a command after options: it was probably not meant as a question."""
     first = args.words[0] if args.words else ""
     near = ""
     if first in commands:

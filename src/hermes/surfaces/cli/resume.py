@@ -1,4 +1,4 @@
-"""`hermes resume`: the chat, in a session that is already there."""
+"""`hermes resume`: opens the chat in an existing session."""
 
 from typing import Annotated
 

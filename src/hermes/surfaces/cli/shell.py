@@ -113,7 +113,7 @@ class ShellSurface:
 
 
 def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
-    """Runs the command of a topic that `words` name; without one, says what there is."""
+    """Runs the command of a topic that `words` name; without one, lists the commands."""
     if command is None:
         if words == ["help"]:
             words = ["--help"]
@@ -132,7 +132,7 @@ def run_topic(topic: Topic, words: list[str], command: Command | None) -> int:
 
 
 def _require_action(topic: Topic, words: list[str]) -> None:
-    """Tells somebody who typed an action behind its operand, or a sentence alone, what to type instead."""
+    """Tells somebody who typed an action after its operand, or only a sentence, what to type instead."""
     known = [one.name.split()[1] for one in commands_of(topic) if " " in one.name]
     if words[0] in known or intended_word(words[0], known):
         return
@@ -196,7 +196,7 @@ def show(result: Result, *, as_json: bool) -> int:
 
 
 def print_json(result: Result) -> None:
-    """Always UTF-8, whatever the terminal speaks."""
+    """Prints JSON as UTF-8, whatever the encoding of the terminal."""
     encode = partial(msgspec.json.encode, enc_hook=str)
     document = document_of(result)
     if getattr(result, "as_lines", False):
@@ -242,7 +242,7 @@ def _add_actions(
 
 
 def examples(topic: Topic) -> str | None:
-    """What stands below the help of a topic."""
+    """The text below the help of a topic."""
     module = topic.modules[0]
     found = getattr(sys.modules[module], "EXAMPLES", None)
     if isinstance(found, dict):
@@ -268,7 +268,7 @@ def configure(parser: argparse.ArgumentParser, command: Command) -> None:
 
 
 def _argument(one: Parameter) -> dict[str, Any]:
-    """What argparse is told of a parameter."""
+    """The arguments with which argparse gets a parameter."""
     told: dict[str, Any] = {"help": one.help.replace("%", "%%") or None}
     if one.is_option:
         told["dest"] = one.name

@@ -14,10 +14,8 @@ import msgspec
 from hermes.app import build
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import DAY_S
 from hermes.commands.views import TextResult, message
 from hermes.errors import HermesError, UsageError
-from hermes.installation import install_hint
 from hermes.settings import Home, Settings
 from hermes.settings.load import environment, load_secrets
 from hermes.surfaces.dashboard.credentials import SCOPES, Keyring
@@ -27,6 +25,8 @@ from hermes.surfaces.dashboard.running_file import (
     running_dashboard,
 )
 from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
+from hermes.text.formats import DAY_S
+from hermes.text.install_words import install_hint
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

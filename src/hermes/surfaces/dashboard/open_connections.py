@@ -1,4 +1,4 @@
-"""Requests that last: feeds, streams, terminals. Each ends when its credential does."""
+"""Long-lived requests: feeds, streams, terminals. Each ends when its credential does."""
 
 import asyncio
 from collections.abc import AsyncIterator

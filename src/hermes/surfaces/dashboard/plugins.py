@@ -22,11 +22,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hermes.errors import HermesError
 from hermes.events import default_bus
-from hermes.installation import install_hint
 from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.primitives import tasks
 from hermes.surfaces.web.endpoint import find_file
 from hermes.surfaces.web.routes import READING, Route, RouteTable
+from hermes.text.install_words import install_hint
 from hermes.text.translation import translator
 
 t = translator(__name__)

@@ -140,8 +140,7 @@ async def serve(
         ThreadPoolExecutor(_WORKER_THREADS, "hermes")
     )
     try:
-        scheme = "https" if settings.tls_cert else "http"
-        address = ListenAddress(scheme, settings.host, listener.getsockname()[1])
+        address = ListenAddress.of(settings, listener)
         served = build_dashboard(app, secrets, address)
         server = WebServer(
             served.application,
@@ -183,7 +182,7 @@ async def _run(server: WebServer, served: ServedDashboard, stop: asyncio.Event) 
 
 @contextlib.asynccontextmanager
 async def _background_work(served: ServedDashboard) -> AsyncIterator[None]:
-    """What runs beside the requests."""
+    """Runs the background work of a dashboard beside its requests."""
     board = served.board
     jobs = BackgroundTasks("a part of the dashboard")
     jobs.start(board.follower.run())

@@ -12,7 +12,6 @@ from hermes.app import build
 from hermes.app.profiles import Profiles
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import first_line, short_duration
 from hermes.commands.views import Block, TextResult, line, lines_of, message, table
 from hermes.core.ports import SystemClock
 from hermes.errors import HermesError, UsageError
@@ -35,6 +34,7 @@ from hermes.surfaces.gateway.status import (
     supervisor_lock,
     withdraw,
 )
+from hermes.text.formats import first_line, short_duration
 from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)

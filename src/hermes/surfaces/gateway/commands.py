@@ -35,7 +35,7 @@ from hermes.surfaces.gateway.questions import (
     rule_of,
     verdict_of,
 )
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.gateway.chat_sessions import ChatSessions
@@ -183,7 +183,7 @@ class ChatCommands:
             return None
         session = request.binding.session
         await self.agent.service.submit(session, message.text, via=request.via)
-        return "\n".join(message.left)
+        return "\n".join(map(shown_reason, message.left))
 
     def _prompt(self, session: str, line: str) -> str | None:
         """The message of a command from a file."""

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from hermes.errors import HermesError
-from hermes.installation import install_hint
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import missing_setting
 from hermes.settings.load import load, load_secrets
@@ -14,6 +13,7 @@ from hermes.surfaces.gateway.registry import PLATFORMS, Platform, configured_pla
 from hermes.surfaces.gateway.status import read_status
 from hermes.surfaces.gateway.systemd_unit import is_installed, unit_name
 from hermes.surfaces.terminal.style import FAIL, OK, WARN
+from hermes.text.install_words import install_hint
 from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
@@ -95,7 +95,7 @@ def _platforms(secrets: Secrets, names: list[str]) -> Iterator[GatewayFinding]:
             yield GatewayFinding(
                 FAIL,
                 t("{name} needs a package that is not installed", name=name),
-                install_hint(platform.extra),
+                install_hint(platform.extra).shown(),
             )
         else:
             yield GatewayFinding(OK, f"{name} is configured")

@@ -243,7 +243,7 @@ class InboundMessages:
         return True
 
     async def _needs_answer(self, request: CommandRequest) -> bool:
-        """Whether a command that answers nothing needs an answer all the same.
+        """Whether a command without an answer of its own still needs one.
 
         It does where each message gets one reply, and no turn will answer this one.
         """
@@ -333,7 +333,7 @@ class InboundMessages:
         return f"[{kind}: {path}]"
 
     async def _listen(self, inbound: Inbound, path: Path, kind: str) -> str:
-        """A recording as a line of the message. If it can't be understood, the sender is told too."""
+        """A recording as a line of the message. If it can't be transcribed, the sender is told too."""
         deps = self._deliveries.speech()
         line, problem = await self._speech.run(transcribed_line, deps, path, kind)
         if problem and not self._is_whole(inbound):

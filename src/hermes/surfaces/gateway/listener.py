@@ -8,8 +8,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hermes.errors import HermesError
-from hermes.installation import install_hint
 from hermes.primitives.repeated_errors import RepeatedErrors
+from hermes.text.install_words import install_hint
 from hermes.text.translation import translator
 
 if TYPE_CHECKING:

@@ -101,7 +101,7 @@ def _words(text: str, room: int) -> list[int]:
 
 
 def _ends(text: str, room: int, mark: str, least: int) -> list[int]:
-    """The last positions after `mark`, the last one first."""
+    """The positions after `mark`, the last one first."""
     found: list[int] = []
     end = room
     while (

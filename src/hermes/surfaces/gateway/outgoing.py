@@ -35,7 +35,7 @@ class OutgoingDeliveries:
         self._tasks = BackgroundTasks("sending a message")
 
     async def run(self) -> None:
-        """Delivers until it is cancelled. What is not done then is done after the next start, unless it is late."""
+        """Delivers until it is cancelled. What is left then is delivered after the next start, unless it is too late."""
         try:
             await asyncio.to_thread(
                 self._table.forget, self._app.clock.now() - _KEEP_ENDED_S

@@ -28,7 +28,7 @@ _SAFETY_S = 5.0  # before the end of the lease, when nothing more is begun
 
 
 class PlatformLease:
-    """The lease on one platform. `waits` is called with the name of the gateway that has it, while that is so."""
+    """The lease on one platform. `waits` is called with the name of the gateway that holds it, while another one does."""
 
     def __init__(self, app: App, platform: str, waits: Callable[[str], None]) -> None:
         self._app = app

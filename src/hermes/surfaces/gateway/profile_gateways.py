@@ -187,7 +187,7 @@ class ProfileGateways:
             await child.stop(grace=0)
 
     async def _stopped(self, profile: str, child: PipedChild, home: Home) -> None:
-        """Returns when a gateway that was told to stop has had all the time that it may take."""
+        """Waits until a gateway that was told to stop has used up its time."""
         await self._stopping.wait()
         child.send_signal(signal.SIGTERM)
         drain_s = _drain_timeout_s(home) + _DRAIN_MARGIN_S

@@ -23,6 +23,7 @@ from hermes.surfaces.terminal.text import cut, one_line
 from hermes.text.translation import (
     shown_approval_reason,
     shown_approval_scope,
+    shown_question,
     to_translate,
     translator,
 )
@@ -58,7 +59,7 @@ _COMMANDS = {
 
 
 def only_owners_make_rules() -> str:
-    """Returns what somebody else is told."""
+    """Returns the sentence for somebody who is not an owner."""
     return t(
         "Only an owner can make a rule for every session. You can allow it for this one."
     )
@@ -168,7 +169,7 @@ def _button(asked: ApprovalRequested, word: Verdict) -> Button:
 
 
 def _label(asked: ApprovalRequested, word: Verdict) -> str:
-    """The words of a button. What they cover stands in the text above it."""
+    """The label of a button. The text above says what it covers."""
     match word:
         case "once":
             is_check = is_rules_check(msgspec.structs.asdict(asked))
@@ -247,8 +248,8 @@ def _lasting(asked: ApprovalRequested) -> Sequence[str]:
 
 
 def _question(asked: QuestionAsked, *, buttons: bool) -> Outbound:
-    text = f"❓ {asked.text}"
-    options = asked.options[:_MAX_OPTIONS]
+    text = f"❓ {shown_question(asked.text)}"
+    options = [shown_question(one) for one in asked.options[:_MAX_OPTIONS]]
     if asked.plan:
         start = t("Choose how to start, or write what should be different.")
         text += f"\n\n{start}"
@@ -278,9 +279,9 @@ def answered_text(session: str, asked: Asked, answered: Answered) -> str:
         "expired": t("nobody answered in time"),
     }.get(answered.by, answered.by)
     if isinstance(answered, QuestionAnswered):
-        text = asked.text if isinstance(asked, QuestionAsked) else ""
+        text = shown_question(asked.text) if isinstance(asked, QuestionAsked) else ""
         answer = (
-            f"➡️ {answered.text}"
+            f"➡️ {shown_question(answered.text)}"
             if answered.text is not None
             else f"⌛ {t('No answer')}"
         )
@@ -299,7 +300,7 @@ class QuestionReactions:
     """The requests for approval that one platform has sent, so that a thumb on one allows or denies it.
 
     For platforms without buttons. An older request, from before the start, is answered by its number. Whether the
-    person may answer is decided where every `/approve` is.
+    person may answer is decided in the same place as for `/approve`.
     """
 
     def __init__(self) -> None:

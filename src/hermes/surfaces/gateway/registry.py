@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from hermes.errors import HermesError, UsageError
-from hermes.installation import install_hint
 from hermes.plugins import Plugin, PluginRegistry, verified_import
 from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import CHAT_PLATFORMS, missing_setting
 from hermes.surfaces.gateway.adapter import AdapterDeps, GatewayPart
 from hermes.surfaces.gateway.api_server.api_keys import keys_file
+from hermes.text.install_words import install_hint
 from hermes.text.translation import translator
 
 t = translator(__name__)

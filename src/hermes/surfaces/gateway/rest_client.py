@@ -181,7 +181,7 @@ class RestClient:
 
 
 def _timeouts(body_bytes: int) -> HttpTimeouts:
-    """A large body takes its time before the answer begins."""
+    """The timeouts of a request: a large body takes time before the answer begins."""
     return HttpTimeouts(
         connect=_CALL_TIMEOUT_S,
         first_byte=_CALL_TIMEOUT_S + body_bytes / _SLOWEST_UPLOAD_BYTES_PER_S,

@@ -30,7 +30,7 @@ class RestartWish(msgspec.Struct, frozen=True):
 
 
 def wish_restart(home: Home, *, all_profiles: bool = False) -> None:
-    """Makes the running gateway of a home go on as this copy, once it ends."""
+    """Makes the running gateway of a home continue as this copy, once it has drained."""
     command = gateway_command(all_profiles=all_profiles)
     wish = RestartWish(command, time.time())
     replace_file(
@@ -47,7 +47,7 @@ def gateway_command(*, all_profiles: bool) -> tuple[str, ...]:
 
 
 def become_wished(home: Home, *, all_profiles: bool = False) -> None:
-    """Replaces this process by the program that was wished for. Returns if nothing was."""
+    """Replaces this process by the requested program. Returns if none was requested."""
     path = _path(home, all_profiles=all_profiles)
     try:
         wish = msgspec.json.decode(path.read_bytes(), type=RestartWish)

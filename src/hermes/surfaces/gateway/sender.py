@@ -138,7 +138,7 @@ class Sender:
     ) -> str:
         """Sends a message that belongs to no session, such as the answer to a command.
 
-        Returns its id; empty when it can't be delivered, which `refused` hears the reason of.
+        Returns its id; empty when it can't be delivered, in which case `refused` is called with the reason.
         """
         try:
             message = await self._retry(lambda: self.adapter.send(chat, out))

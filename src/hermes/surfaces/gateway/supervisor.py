@@ -72,7 +72,7 @@ class Supervisor:
             self._set_state("connected")
 
     def wait_for_other(self, who: str) -> None:
-        """Another gateway has the connection; this one waits for it."""
+        """Notes that another gateway has the connection, and that this one waits for it."""
         self.status.error = t.logged(
             "{process} has this connection; waiting to take over", process=who
         )

@@ -75,7 +75,7 @@ class AnswerOutput:
         return Markdown(colours=self._style.enabled, ascii_only=is_ascii)
 
     def _draw(self, final: Sequence[Row], rest: Sequence[Row]) -> None:
-        """Replaces the open rows. The cursor stays behind the last one."""
+        """Replaces the open rows. The cursor stays after the last one."""
         if not final and rest == self._open:
             return
         done = "".join(f"{painted(row, self._style)}\n" for row in final)

@@ -39,6 +39,7 @@ from hermes.surfaces.terminal.tool_line import (
 )
 from hermes.text.translation import (
     shown_approval_reason,
+    shown_question,
     to_translate,
     translator,
 )
@@ -289,7 +290,9 @@ def _request_rows(
 
 
 def _title_and_summary(request: Mapping[str, Any]) -> tuple[str, str]:
-    """Returns the heading and what follows it: a summary that begins with the tool's name is not headed by it twice."""
+    """Returns the heading and what follows it. A tool's name with which a summary begins is not repeated in the
+    heading.
+    """
     name, text = clean(request["name"]), _summary(request)
     first, _, rest = text.partition("\n")
     if is_rules_check(request):
@@ -379,7 +382,7 @@ def _shortened(rows: list[Row]) -> list[Row]:
 
 
 def _max_summary_lines() -> int:
-    """As many as leave the heading and the menu in the same window."""
+    """The most lines that still leave room for the heading and the menu in the window."""
     if not sys.stdout.isatty():
         return _MAX_SUMMARY_LINES
     room = terminal_height(sys.stdout) - _ROWS_AROUND_SUMMARY
@@ -409,7 +412,7 @@ def menu_lines(menu: QuestionMenu, columns: int) -> list[str]:
 
 
 def menu_label(menu: QuestionMenu) -> str:
-    """Returns what stands before a line that is to be typed."""
+    """Returns the label of the input for a typed answer."""
     if menu.types:
         return menu.prompt
     return t("Your choice (1-{last})", last=len(menu.choices))
@@ -490,7 +493,7 @@ def _arguments(request: Mapping[str, Any]) -> Mapping[str, Any]:
 def _question(request: Mapping[str, Any], style: Style, columns: int) -> list[str]:
     if request.get("plan"):
         return _plan(request, style, columns)
-    first, *more = wrap(clean(request["text"]), columns - 2)
+    first, *more = wrap(clean(shown_question(request["text"])), columns - 2)
     return [style.yellow(f"? {first}"), *(f"  {line}" for line in more)]
 
 

@@ -1,10 +1,10 @@
-"""The screens that connect a model: a key or a sign-in, a server of one's own, or a small local model.
+"""The screens that connect a model: a key or a sign-in, the user's own server, or a small local model.
 
 The first run, `hermes setup` and `/setup` show them. Going back leads to the screen before; nothing is saved that was not
 tried first, or that the person wants in spite of a failure.
 """
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -54,6 +54,7 @@ _PASTE = to_translate("Paste your API key")
 _PASTE_INTRO = to_translate(
     "It stays hidden, and is sent only to the provider that it belongs to."
 )
+_KEY_OR_ACCOUNT = to_translate("Use an API key or an account")
 _SIGN_IN = to_translate("Sign in with an account, no key")
 _SIGN_IN_DETAIL = to_translate(
     "ChatGPT, OpenRouter, GitHub Copilot, Grok, Nous Portal, Azure, Google or AWS."
@@ -75,6 +76,10 @@ class ConnectedModel(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+_Way = tuple[MenuItem, Callable[[], ConnectedModel | None]]
+"""A choice and what it does."""
+
+
 class ConnectScreen:
     """Asks with `menus` and saves to `home`."""
 
@@ -91,19 +96,13 @@ class ConnectScreen:
             is_first=is_first_run,
         )
         items = (
-            MenuItem(t("Use an API key"), self._about_keys),
+            MenuItem(t.marked(_KEY_OR_ACCOUNT), self._about_keys),
             MenuItem(t("Use a server of your own"), self._about_servers),
             MenuItem(t("Use a small local model, no account"), self._about_local),
-            MenuItem(t.marked(_SIGN_IN), lambda: t.marked(_SIGN_IN_DETAIL)),
         )
         sources = self._sources
         updates = (sources.servers, sources.files, sources.choice, sources.codex)
-        ways = (
-            self._key_or_sign_in,
-            self._server,
-            self._local_model,
-            self._account,
-        )
+        ways = (self._key_or_account, self._server, self._local_model)
         while (chosen := self._menus.choose(text, items, updates)) is not None:
             if (connected := ways[chosen]()) is not None:
                 remark(connected.sentence)
@@ -114,11 +113,10 @@ class ConnectScreen:
         return None
 
     def _about_keys(self) -> str:
-        known = t("From Anthropic, OpenAI, OpenRouter, Google or another provider.")
         if _done(self._sources.codex):
             codex = t("Or use Codex's sign-in: codex is on this machine.")
-            return f"{known} {codex}"
-        return known
+            return f"{_known_providers()} {codex}"
+        return _known_providers()
 
     def _about_servers(self) -> str:
         servers = _done(self._sources.servers)
@@ -156,39 +154,44 @@ class ConnectScreen:
             )
         return words
 
-    # A key, or a sign-in
+    # A key, or an account
 
-    def _key_or_sign_in(self) -> ConnectedModel | None:
-        """Offers what is there already before it asks for a key."""
-        ready = [
-            family
-            for family in provider_table.FAMILIES
-            if family.takes_key
-            and load_secrets(home=self._home).get(family.key_variable)
-        ]
-        has_login = _done(self._sources.codex) is True
-        if not ready and not has_login:
-            return self._paste_key()
-        items = [MenuItem(t.marked(_PASTE))]
-        if has_login:
-            items.append(MenuItem(t("Use Codex's sign-in"), lambda: t("Codex runs your turns with its account.")))  # fmt: skip
-        for family in ready:
-            about = t(
-                "{key_variable} is set already.", key_variable=family.key_variable
-            )
-            items.append(MenuItem(f"Use {family.label}", lambda about=about: about))
-        text = MenuText(title=t("Use an API key"))
-        while (chosen := self._menus.choose(text, items)) is not None:
-            number = chosen - 1 - has_login
-            if chosen == 0:
-                connected = self._paste_key()
-            elif number < 0:
-                connected = self._sign_in()
-            else:
-                connected = self._connect(known_service(ready[number].family))
-            if connected is not None:
+    def _key_or_account(self) -> ConnectedModel | None:
+        """Offers to paste a key or sign in, and what is on this machine already."""
+        ways = self._key_and_account_ways()
+        text = MenuText(title=t.marked(_KEY_OR_ACCOUNT))
+        while (
+            chosen := self._menus.choose(text, [item for item, _ in ways])
+        ) is not None:
+            if (connected := ways[chosen][1]()) is not None:
                 return connected
+            text = msgspec.structs.replace(text, start=chosen)
         return None
+
+    def _key_and_account_ways(self) -> list[_Way]:
+        ways: list[_Way] = [
+            (MenuItem(t.marked(_PASTE), _known_providers), self._paste_key),
+            (
+                MenuItem(t.marked(_SIGN_IN), lambda: t.marked(_SIGN_IN_DETAIL)),
+                self._account,
+            ),
+        ]
+        if _done(self._sources.codex) is True:
+            about = t("Codex runs your turns with its account.")
+            item = MenuItem(t("Use Codex's sign-in"), lambda: about)
+            ways.append((item, self._sign_in))
+        secrets = load_secrets(home=self._home)
+        ways.extend(
+            self._stored_key(family)
+            for family in provider_table.FAMILIES
+            if family.takes_key and secrets.get(family.key_variable)
+        )
+        return ways
+
+    def _stored_key(self, family: provider_table.Quirks) -> _Way:
+        about = t("{key_variable} is set already.", key_variable=family.key_variable)
+        item = MenuItem(t("Use {name}", name=family.label), lambda: about)
+        return item, lambda: self._connect(known_service(family.family))
 
     def _sign_in(self) -> ConnectedModel | None:
         lines, problem = self._attempt(
@@ -398,7 +401,7 @@ class ConnectScreen:
                 return connected
 
     def _use_local(self, offer: LocalOffer) -> tuple[ConnectedModel | None, str]:
-        """Downloads the model if it has to be, or tries a file of another program."""
+        """Downloads the model if needed, or tries a file of another program."""
         connection = Connection(provider=EMBEDDED, model=offer.name)
         if not offer.is_here:
             problem = self._download(offer)
@@ -539,6 +542,10 @@ def _done(future: "Future[_Found]") -> _Found | None:
     if future.done() and future.exception() is None:
         return future.result()
     return None
+
+
+def _known_providers() -> str:
+    return t("From Anthropic, OpenAI, OpenRouter, Google or another provider.")
 
 
 def _key_comment(pasted: str) -> str:

@@ -156,7 +156,7 @@ def _file_rows(
 
 
 def _header_rows(text: str, bar: str, columns: int, *, wraps: bool) -> Iterator[Row]:
-    """Yields what separates a hunk from the one before, with the words behind its line numbers."""
+    """Yields what separates a hunk from the one before, with the words after its line numbers."""
     room = max(columns - width(bar), 8)
     shown = text if wraps else cut(text, room)
     for content in _folded([(shown, DIM)], room):

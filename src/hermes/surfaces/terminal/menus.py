@@ -1,7 +1,7 @@
 """Questions at a terminal as menus: choosing, searching a list, typing a line or a secret, waiting.
 
 `Menus` is what a flow of questions needs. `live_menus` draws them with arrow keys; `PlainMenus` here prints them as
-numbered lines, for a terminal that can't move its cursor. Both write to stderr, so that stdout stays the answer's.
+numbered lines, for a terminal that can't move its cursor. Both write to stderr, so that stdout holds only the answer.
 """
 
 import asyncio
@@ -25,14 +25,14 @@ _MAX_PLAIN_ITEMS = 30
 
 
 class MenuItem(msgspec.Struct, frozen=True):
-    """One choice. `detail` is computed at each drawing, since what it says may only be found out meanwhile."""
+    """One choice. `detail` is computed at each drawing, because it may become known only while the menu is shown."""
 
     label: str
     detail: Callable[[], str] = str
 
 
 class MenuText(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands around the choices of one screen."""
+    """The texts around the choices of one screen."""
 
     title: str
     intro: str = ""

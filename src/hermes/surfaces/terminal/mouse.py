@@ -1,7 +1,7 @@
 """The mouse in menus: which row was clicked.
 
-A terminal reports a click by its row in the window. Where the cursor is there is asked only after a click, because a
-late answer to any other query could be read as keys. Movements are never asked for.
+A terminal reports a click by its row in the window. The position of the cursor is asked for only after a click, because
+a late answer to any other query could be read as keys. Movements are never asked for.
 """
 
 import re

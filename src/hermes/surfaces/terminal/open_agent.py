@@ -20,7 +20,7 @@ from hermes.settings.load import current_folder, find_home, load, load_secrets
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.run_options import Approvals, RunOptions
 from hermes.surfaces.terminal.stderr_message import remark, say
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -40,7 +40,7 @@ def open_app(question: RunOptions) -> App:
         app.has_log
         and (report := app.store.recovery or app.store.incomplete) is not None
     ):
-        say(str(report))
+        say(shown_reason(str(report)))
     return app
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.surfaces.terminal.call_words import call_words
-from hermes.text.translation import shown_approval_scope, translator
+from hermes.text.translation import shown_approval_scope, shown_question, translator
 
 t = translator(__name__)
 
@@ -143,7 +143,10 @@ class QuestionMenu:
                 MenuChoice("n", t("Back, without a rule")),
             )
         if not self.is_approval:
-            options = [MenuChoice("", one) for one in self.request.get("options") or ()]
+            options = [
+                MenuChoice("", shown_question(one))
+                for one in self.request.get("options") or ()
+            ]
             if not options:
                 return ()
             if self.request.get("plan"):
@@ -178,7 +181,7 @@ class QuestionMenu:
 
     @property
     def prompt(self) -> str:
-        """What stands before the words that are typed."""
+        """The label before the words that are typed."""
         if self.step == "reason":
             return t("Why not, or what instead?")
         return (

@@ -34,7 +34,7 @@ from hermes.text.translation import translator
 
 if TYPE_CHECKING:
     from hermes.commands.events import ReplayedEvents
-    from hermes.commands.sessions import SearchResults, SessionTranscript
+    from hermes.commands.session_views import SearchResults, SessionTranscript
     from hermes.store.search import MessageHit
 
 t = translator(__name__)
@@ -128,7 +128,7 @@ def _events(result: "ReplayedEvents", screen: TextScreen) -> Iterator[str]:
 
 
 def paint(style: Style, look: Look, text: str) -> str:
-    """Colours a text by its look."""
+    """Colours a text in a style."""
     colours = {
         "bold": style.bold,
         "dim": style.dim,
@@ -176,7 +176,7 @@ def _is_long(line: Line, screen: TextScreen) -> bool:
 
 
 def _hanging(line: Line, style: Style) -> str:
-    """Returns the line with its last span wrapped and indented behind the others."""
+    """Returns the line with its last span wrapped, and indented to where it begins."""
     *marks, last = line.spans
     indent = sum(width(clean(mark.text)) for mark in marks) + 1
     text = hanging(clean(last.text), sys.stdout, indent)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from hermes.errors import StoreError
 from hermes.surfaces.terminal.style import Style, hanging, printable, stderr_style
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -56,7 +56,7 @@ class WaitNotices(logging.Handler):
 
     # pyrefly: ignore[missing-override-decorator]
     def emit(self, record: logging.LogRecord) -> None:
-        self._say(record.getMessage())
+        self._say(shown_reason(record.getMessage()))
 
     @contextmanager
     def shown_by(self, say: Callable[[str], object]) -> Iterator[None]:

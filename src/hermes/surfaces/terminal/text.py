@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from hermes.commands.formats import ago, count, moment, money
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.surfaces.terminal.style import (
     Style,
@@ -15,6 +14,7 @@ from hermes.surfaces.terminal.style import (
     stdout_style,
     terminal_width,
 )
+from hermes.text.formats import ago, count, moment, money
 
 __all__ = [
     "TextScreen",

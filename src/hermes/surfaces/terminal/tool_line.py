@@ -50,7 +50,7 @@ class Marks(msgspec.Struct, frozen=True):
 
     @property
     def separator(self) -> str:
-        """What stands between two facts on a line."""
+        """The separator between two facts on a line."""
         return ", " if self.bullet == "," else f" {self.bullet} "
 
 

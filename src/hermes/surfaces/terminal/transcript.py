@@ -276,7 +276,7 @@ def _label(call: ToolCall) -> str:
 
 
 def _typed(text: str) -> Iterator[str]:
-    """Yields what the person typed; of what was added to it, only how much that is."""
+    """Yields what the person typed; of attachments, only their size."""
     typed = typed_part(text)
     yield typed
     if added := len(text) - len(typed):

@@ -9,7 +9,7 @@ from hermes.settings.load import environment, find_home, load
 from hermes.surfaces.terminal.progress_line import ProgressLine, bar, fitted, time_left
 from hermes.surfaces.terminal.stderr_message import remark, say
 from hermes.surfaces.terminal.style import stderr_style
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 if TYPE_CHECKING:
     from hermes.providers.embedded import KnownModel, ModelHub, Progress, WeightsChoice
@@ -97,7 +97,7 @@ def fetch_weights(
             )
         )
     if agreed:
-        remark(plan.question.replace("Download ", "Downloading ", 1).rstrip("?") + ".")
+        remark(plan.statement)
     if verbose:
         for line in plan.details:
             remark(f"  {line}")
@@ -196,22 +196,39 @@ class _Bar:
         if tenth == self._tenth:
             return
         self._tenth = tenth
-        where = step.detail if self._verbose and step.detail else step.source
-        text = f"{step.done / 1e6:,.0f} of {step.total / 1e6:,.0f} MB ({where})"
+        where = (
+            step.detail if self._verbose and step.detail else shown_reason(step.source)
+        )
+        text = f"{_megabytes(step)} ({where})"
         print(text, file=sys.stderr, flush=True)
+
+
+def _megabytes(step: "Progress") -> str:
+    return t(
+        "{done:,.0f} of {total:,.0f} MB", done=step.done / 1e6, total=step.total / 1e6
+    )
 
 
 def bar_text(step: "Progress", columns: int, *, verbose: bool = False) -> str:
     """Formats progress as `[#####-----] 48%  536 of 1,117 MB  12.0 MB/s  48 s left  source`, as much as fits."""
     if not step.total:
-        return fitted([f"waiting {step.done} s: {step.source}"], columns)
+        return fitted(
+            [
+                t(
+                    "waiting {seconds} s: {source}",
+                    seconds=step.done,
+                    source=shown_reason(step.source),
+                )
+            ],
+            columns,
+        )
     parts = [
         bar(step.done / step.total, columns),
-        f"{step.done / 1e6:,.0f} of {step.total / 1e6:,.0f} MB",
+        _megabytes(step),
     ]
     if step.bytes_per_second > 0:
         parts.append(f"{step.bytes_per_second / 1e6:.1f} MB/s")
     if step.seconds_left:
-        parts.append(f"{time_left(step.seconds_left)} left")
-    where = step.detail if verbose and step.detail else step.source
+        parts.append(t("{time} left", time=time_left(step.seconds_left)))
+    where = step.detail if verbose and step.detail else shown_reason(step.source)
     return fitted([*parts, where], columns)

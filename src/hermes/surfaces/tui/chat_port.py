@@ -10,7 +10,6 @@ from hermes.app.agent import Agent, ApprovalMode
 from hermes.app.typed_part import typed_part
 from hermes.commands.command import Command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import money
 from hermes.commands.model_names import checked_name, listed_names
 from hermes.commands.models import model_in_words
 from hermes.commands.slash_commands import ContextUse
@@ -31,6 +30,7 @@ from hermes.surfaces.terminal.styled_text import painted
 from hermes.surfaces.terminal.text import TextScreen
 from hermes.surfaces.tui.context_view import window_rows
 from hermes.surfaces.tui.slash_lookup import find_slash, narrowed
+from hermes.text.formats import money
 from hermes.text.translation import translator
 
 if TYPE_CHECKING:

@@ -314,7 +314,7 @@ class ChatConversation:
         self.follow()
 
     def detach(self) -> None:
-        """Lets the turn run on in the background; its end is told in the next session."""
+        """Lets the turn continue in the background; its end is reported in the next session."""
         if self._following is not None:
             self._detached[self.session] = self._following
             self._following = None
@@ -455,7 +455,9 @@ class ChatConversation:
         return bool(warning)
 
     def quit(self) -> None:
-        """Leaves the chat. A running turn is interrupted and saved. Work in the background is warned of first."""
+        """Leaves the chat. A running turn is interrupted and saved. The person is warned first if work runs in the
+        background.
+        """
         if warning := self.left_work.warning(self.session):
             self.view.say(warning)
             return
@@ -489,17 +491,17 @@ class ChatConversation:
         self.refresh()
 
     def cycle_mode(self) -> None:
-        """Handles Shift-Tab: goes to the next mode, which holds after a moment without another press."""
+        """Handles Shift-Tab: goes to the next mode, which takes effect after a moment without another press."""
         menu = self.view.questions.menu
         self._modes.cycle(has_question=menu is not None and menu.is_approval)
 
     def drop_mode(self) -> None:
-        """Drops a mode that was chosen and does not hold yet."""
+        """Drops a mode that was chosen but is not in effect yet."""
         self._modes.forget()
         self.refresh()
 
     async def settle_mode(self) -> None:
-        """Lets a mode that was just chosen hold now: the person goes on."""
+        """Makes a mode that was just chosen take effect now, because the person continues."""
         await self._modes.settle()
 
     async def _use_mode(self, mode: Approvals) -> None:

@@ -1,4 +1,4 @@
-"""Work in the background when a person leaves the chat: it is stopped, or a process without a terminal goes on with it."""
+"""Work in the background when a person leaves the chat: it is stopped, or continued by a process without a terminal."""
 
 import asyncio
 import os
@@ -84,15 +84,15 @@ class LeftWork:
 
     @property
     def goes_on(self) -> bool:
-        """Whether another process goes on with it."""
+        """Whether another process continues the work."""
         return self._goes_on and not self._problem
 
     def leave_running(self) -> None:
-        """Lets another process go on with it when the chat ends."""
+        """Lets another process continue the work when the chat ends."""
         self._goes_on = True
 
     async def close(self, session: str, approvals: str, model: str) -> None:
-        """Ends the turns of this chat. What was to go on is started again without a terminal."""
+        """Ends the turns of this chat. Work that should continue is started again without a terminal."""
         self._left = self.running(session)
         if self._goes_on:
             self._agent.service.hand_over(self._left)
@@ -126,7 +126,7 @@ class LeftWork:
             os.close(output)
 
     def accept(self, session: str) -> None:
-        """The person knows what runs, and leaves all the same."""
+        """Notes that the person knows what runs and leaves anyway."""
         self._warned = set(self.running(session))
 
     def lines(self, session: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Loads what colours code in a thread, so that text keeps streaming in meanwhile."""
+"""Loads the syntax highlighting of code in a thread, so that text keeps streaming in meanwhile."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,7 +9,7 @@ _COMMON_LANGUAGE = "python"
 
 
 class LexerLoader:
-    """Knows whose lexers are loaded. Calls `on_loaded` when one is that was asked for."""
+    """Knows which lexers are loaded. Calls `on_loaded` when a requested one is."""
 
     def __init__(self, on_loaded: Callable[[], object]) -> None:
         self._on_loaded = on_loaded
@@ -27,7 +27,7 @@ class LexerLoader:
         return False
 
     async def warm(self) -> None:
-        """Loads ahead what most replies need, also to show text."""
+        """Loads in advance what most replies need, even plain text."""
         await self._load(_COMMON_LANGUAGE)
 
     async def _load(self, language: str) -> None:

@@ -45,7 +45,7 @@ class MenuInput:
 
     @property
     def prompt(self) -> str:
-        """What stands before the words that are typed; empty for the usual prompt."""
+        """The label before the words that are typed; empty for the usual prompt."""
         if self.menu is not None and self.types:
             return self.menu.prompt
         return ""

@@ -1,4 +1,6 @@
-"""Shift-Tab: goes through the modes. A mode holds only after a moment, because the way to one leads through others."""
+"""Shift-Tab: goes through the modes. A mode takes effect only after a moment, because others may lie on the way to the
+wanted one.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +20,9 @@ _ALLOWING = ("auto-edit", "full")
 
 
 class ModeSwitch:
-    """The mode that was chosen with a key and does not hold yet. `use` makes a mode hold, `show` shows the choice."""
+    """The mode that was chosen with a key and is not in effect yet. `use` puts a mode into effect, `show` shows the
+    choice.
+    """
 
     def __init__(
         self,
@@ -52,14 +56,14 @@ class ModeSwitch:
         self._timer = loop.call_later(wait_s, lambda: self._tasks.start(self.settle()))
 
     async def settle(self) -> None:
-        """Lets the chosen mode hold now."""
+        """Puts the chosen mode into effect now."""
         chosen = self._chosen
         self.forget()
         if chosen is not None and chosen != self._current():
             await self._use(chosen)
 
     def forget(self) -> None:
-        """Drops a choice that does not hold yet."""
+        """Drops a choice that is not in effect yet."""
         self._chosen = None
         self._cancel()
 

@@ -1,7 +1,7 @@
-"""Notifications when a chat waits for its user or has finished, and the window is not looked at.
+"""Notifications when a chat waits for its user or has finished, and nobody looks at the window.
 
-The terminal reports when its window gets or loses the focus (mode 1004). One that does not is taken for not looked at
-when nothing was typed for a while.
+The terminal reports when its window gets or loses the focus (mode 1004). If it does not, nobody is assumed to look when
+nothing was typed for a while.
 
 The terminal's reports of focus decide whether a notification is needed.
 """
@@ -50,7 +50,7 @@ class Focus:
         self._reported = focused
 
     def touch(self) -> None:
-        """Takes note of a key."""
+        """Notes that a key was pressed."""
         self._touched = self._clock()
         if self._reported is False:
             self._reported = True

@@ -309,7 +309,7 @@ async def _pick_sign_in(port: "TerminalChat") -> str | None:
 
 def _model_facts(name: str, *, is_current: bool) -> str:
     from hermes.providers.catalogue import UNKNOWN, facts_of
-    from hermes.text.plurals import short_number
+    from hermes.text.formats import short_number
 
     facts = facts_of(name)
     window = (

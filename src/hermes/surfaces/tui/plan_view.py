@@ -62,7 +62,9 @@ class PlanView:
             self._steps = []
 
     def end_turn(self) -> None:
-        """Forgets a list that is done. Folds one that the turn left as it was: the talk is about something else."""
+        """Forgets a list that is done. Folds one that the turn did not change: the conversation is about something
+        else.
+        """
         if self.is_done:
             self._steps = []
         self._is_folded, self._is_current = not self._is_current, False

@@ -19,7 +19,7 @@ from hermes.surfaces.terminal.styled_text import (
 )
 from hermes.surfaces.terminal.text import ago, clean, cut, one_line, wrap
 from hermes.surfaces.tui.plain_screen import ChatScreen
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)
 
@@ -169,7 +169,9 @@ class ProposalReview:
             )
         )
         self._row(((cut(f"  {facts}", room), DIM),))
-        for line in wrap(one_line(proposal.why), room - 2) if proposal.why else ():
+        for line in (
+            wrap(one_line(shown_reason(proposal.why)), room - 2) if proposal.why else ()
+        ):
             self._row(((f"  {line}", YELLOW),))
         rows = self._diff()
         shown = (

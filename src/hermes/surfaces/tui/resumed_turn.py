@@ -25,7 +25,7 @@ async def follow_elsewhere(app: App, session: str, last: int) -> None:
 
 
 def cursor_at_end(app: App, session: str) -> SessionCursor:
-    """Returns a cursor behind the last row of a session."""
+    """Returns a cursor after the last row of a session."""
     return SessionCursor(app, session, seq=app.store.sessions.find(session).head)
 
 

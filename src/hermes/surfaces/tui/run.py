@@ -16,7 +16,7 @@ from hermes.surfaces.terminal.signals import listen_for_end
 from hermes.surfaces.terminal.stderr_message import NOTICES
 from hermes.surfaces.tui.conversation import EXIT_HUNG_UP, ChatConversation, folder_of
 from hermes.surfaces.tui.plain_screen import PlainScreen
-from hermes.text.translation import translator
+from hermes.text.translation import shown_reason, translator
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.live_screen import LiveScreen
@@ -110,7 +110,7 @@ async def _converse(
 
 
 def _notifier(app: App, chat: ChatConversation, live: "LiveScreen") -> "Notifier":
-    """Notifies the user of what this chat does while its window is not looked at."""
+    """Notifies the user of what this chat does while nobody looks at its window."""
     from hermes.surfaces.tui.notifications import Notifier
 
     notifier = Notifier(app.settings.notify, live.send, environment())
@@ -129,7 +129,10 @@ async def _warm(chat: ChatConversation, live: "LiveScreen | None") -> None:
     chat.view.status.sandbox = sandbox.kind if sandbox.kind != "none" else "no sandbox"
     if sandbox.kind == "none":
         chat.view.say(
-            t("No sandbox: {why} Hermes asks before every command.", why=sandbox.why),
+            t(
+                "No sandbox: {why} Hermes asks before every command.",
+                why=shown_reason(sandbox.why),
+            ),
             alarming=True,
         )
     chat.view.tick()

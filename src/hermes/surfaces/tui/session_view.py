@@ -217,7 +217,7 @@ class ChatView:
             self._screen.line(style.red(line) if alarming else style.dim(line))
 
     def take_over(self, past: "ChatView") -> None:
-        """Goes on from a view that showed what came before."""
+        """Continues a view that showed what came before."""
         self._plan = past._plan  # noqa: SLF001 - another of its kind
         self._cards.details = past.details
         self.status.context = past.status.context or self.status.context
@@ -342,7 +342,7 @@ class ChatView:
                 pass
 
     def _goal(self, event: Mapping[str, Any]) -> None:
-        """Shows what became of the session's goal."""
+        """Shows an event about the session's goal."""
         if event["type"] == "agent.goal.checking":
             steps = {
                 "verify": t("running the goal's check"),

@@ -46,7 +46,7 @@ _FORMER_NAMES = frozenset({"cost"})
 
 
 def hook_name(typed: str, command: Command) -> str:
-    """Returns the name under which hooks hear of a command."""
+    """Returns the name of a command in the events for hooks."""
     return typed if typed in _FORMER_NAMES else command.slash
 
 
@@ -99,7 +99,7 @@ KEYS = (
 
 
 def find_slash(name: str) -> Command | None:
-    """The command of that name, or the only one that begins so."""
+    """The command of that name, or the only one that begins with it."""
     name = _ALIASES.get(name, name)
     exact = [one for one in slashes() if one.slash == name]
     begun = [one for one in slashes() if name and one.slash.startswith(name)]
@@ -118,7 +118,9 @@ def narrowed(command: Command, words: str) -> tuple[Command, str]:
 
 
 def find_skill(name: str, skills: Sequence[str]) -> str:
-    """The skill that a name calls: by its own, or by the beginning of one when no command begins so. Empty if none."""
+    """The skill that a name calls: by its own name, or by the beginning of it if no command begins with that. Empty if
+    none.
+    """
     if name in reserved():
         return ""
     if name in skills or name.removeprefix(PREFIX) in {

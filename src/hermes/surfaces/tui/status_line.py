@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.app.model_info import ModelInfo
 from hermes.surfaces.terminal.text import cut, money, one_line, width
-from hermes.text.plurals import short_number
+from hermes.text.formats import short_number
 from hermes.text.translation import translator
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ class ReplyReader:
         self._tasks.start(self._play_sounds())
 
     def on_event(self, event: Mapping[str, Any]) -> None:
-        """Takes an event of the chat."""
+        """Handles an event of the chat."""
         if event.get("session_id") != self._session():
             return
         match event["type"]:
@@ -179,7 +179,7 @@ class Dictation:
         return (await asyncio.to_thread(transcribe, self._deps, self.file)).text
 
     async def stop(self) -> None:
-        """Ends the recording, whose words nobody wants any more."""
+        """Ends the recording without transcribing it."""
         with contextlib.suppress(MediaError):
             await self._end()
 

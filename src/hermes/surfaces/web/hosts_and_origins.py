@@ -1,4 +1,4 @@
-"""Where a server listens, and which names it goes by: what `Host` and `Origin` may say. Ports and schemes count."""
+"""Where a server listens, and its names: the values that `Host` and `Origin` may have. Ports and schemes count."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ Port: TypeAlias = Annotated[
 
 
 def listening_on(section: _S, host: str | None, port: int | None) -> _S:
-    """A section of the settings with what the options say instead."""
+    """A section of the settings, with the values of command-line options in place of its own."""
     if port is not None and not 0 <= port <= 65535:
         raise UsageError(
             t("{port} is not a port.", port=port), hint=t("Use 0 to 65535.")
@@ -80,7 +80,7 @@ class Addresses:
         return is_own or origin in self._public_origins
 
     def _plain(self, host: str) -> str:
-        """Without the port that goes without saying."""
+        """The address without its default port."""
         return host.removesuffix(f":{_USUAL[self._scheme]}")
 
 

@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from hermes.errors import HermesError, SettingsError, os_reason
 from hermes.primitives.acceptor import Acceptor
 from hermes.primitives.repeated_errors import RepeatedErrors
+from hermes.settings.section import ListenSettings
 from hermes.surfaces.web.hosts_and_origins import is_loopback, is_wildcard
 from hermes.surfaces.web.http_protocol import StrictHttpProtocol
 from hermes.text.translation import translator
@@ -28,27 +29,18 @@ _PING_INTERVAL_S = 30.0
 _PING_TIMEOUT_S = 60.0
 
 
-class ListenSettings(Protocol):
-    """The settings of a server that others may reach."""
-
-    @property
-    def host(self) -> str: ...
-    @property
-    def tls_cert(self) -> str: ...
-    @property
-    def tls_key(self) -> str: ...
-    @property
-    def behind_proxy(self) -> bool: ...
-    @property
-    def public_urls(self) -> tuple[str, ...]: ...
-
-
 class ListenAddress(NamedTuple):
     """Where a server listens."""
 
     scheme: str
     host: str
     port: int
+
+    @classmethod
+    def of(cls, settings: ListenSettings, listener: socket.socket) -> "ListenAddress":
+        """Where a server with these settings listens; the socket knows its port."""
+        scheme = "https" if settings.tls_cert else "http"
+        return cls(scheme, settings.host, listener.getsockname()[1])
 
     @property
     def url(self) -> str:
@@ -110,6 +102,15 @@ class WebServer:
         loop = asyncio.get_running_loop()
         self._serving = loop.create_task(self._server.serve(sockets=[self._listener]))
         return self._serving
+
+    async def serve(self, ready: Callable[[], object]) -> None:
+        """Serves until it is cancelled; calls `ready` once it has begun."""
+        serving = self.start()
+        ready()
+        try:
+            await asyncio.shield(serving)
+        finally:
+            await self.stop()
 
     async def stop(self) -> None:
         """Gives requests a moment to end, then closes everything."""
@@ -188,7 +189,7 @@ def listen(host: str, port: int, *, who: str, hint: str) -> socket.socket:
 
 
 def require_safe(settings: ListenSettings, *, section: str, who: str) -> None:
-    """Refuses settings that would let others read along, or that can't work."""
+    """Refuses settings that would let others read the traffic, or that can't work."""
     require_certificate(settings, section=section)
     if is_loopback(settings.host):
         return

@@ -273,7 +273,7 @@ class BrowserTools:
         return element
 
     async def _page_text(self, page: "Page", limit: int) -> ToolResult:
-        """What the model gets to see of a page after a step: the newest one, if the step opened another."""
+        """The text that the model sees of a page after a step: of the newest page, if the step opened one."""
         from hermes.tools.escapes import one_line, visible
 
         sight = self._shown = await self._session.view(page)

@@ -19,7 +19,7 @@ _NAMES = (
 )
 _INSTALL = (
     "The user can install Chromium (Debian: apt install chromium), run `playwright install chromium`,"
-    " or set browser.executable."
+    " or set browser.executable."  # not translated
 )
 _ENVIRONMENT = (
     *(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hermes.errors import ToolFailed
-from hermes.installation import install_hint
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings.tools import BrowserSettings
+from hermes.text.install_words import install_hint
 from hermes.tools.browser.executable import (
     ARGUMENTS,
     browser_environment,
@@ -112,7 +112,7 @@ class BrowserSession:
         raise AssertionError
 
     def check_rules(self, page: "Page") -> None:
-        """Raises ToolFailed if the user's rules are against the host of a page.
+        """Raises ToolFailed if the user's rules forbid the host of a page.
 
         The proxy lets nothing through from such a host; but a cache needs no connection, and a rule may be newer than the page.
         """

@@ -14,7 +14,7 @@ import msgspec
 
 from hermes.children.one_result import write_one_result
 from hermes.errors import MediaErrorKind
-from hermes.installation import install_hint
+from hermes.text.install_words import install_hint
 from hermes.tools.documents.document import (
     MAX_TEXT_CHARACTERS,
     WHOLE,
@@ -71,7 +71,7 @@ def extract(
         name = (error.name or "").partition(".")[0]
         return ExtractionProblem(
             f"reading it needs the package {name}",
-            install_hint(_EXTRAS.get(name, "documents")),
+            str(install_hint(_EXTRAS.get(name, "documents"))),
             MediaErrorKind.NOT_CONFIGURED,
         )
     except _TooLarge as error:

@@ -1,4 +1,4 @@
-"""Tells which files are documents, by how they begin or by their names, and which are recordings, by their names."""
+"""Decides which files are documents, by their first bytes or their names, and which are recordings, by their names."""
 
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING

@@ -38,7 +38,7 @@ class TimeSpent(Exception):
 
 
 class TimedFile:
-    """A file whose reads raise TimeSpent when the time is up. For libraries that read on and on."""
+    """A file whose reads raise TimeSpent when the time is up. For libraries that don't stop reading by themselves."""
 
     def __init__(self, file: IO[bytes], budget: TimeBudget) -> None:
         self._file = file

@@ -5,7 +5,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import IO, Any
 
-from hermes.installation import install_hint
+from hermes.text.install_words import install_hint
 from hermes.tools.documents.document import Document, DocumentPart
 
 _MAX_SIDE_PIXELS = 4_000  # larger ones are made smaller first

@@ -163,7 +163,7 @@ def _sheet_rows(values: Any, formulas: Any) -> Iterator[list[str]]:
 
 
 def _cell(value: Any, formula: Any) -> str:
-    """A value as a person would write it; a formula behind its value."""
+    """A value as a person would write it; a formula after its value."""
     if isinstance(value, datetime) and value.time() == time():
         value = value.date()
     if isinstance(value, (datetime, date, time)):

@@ -1,4 +1,6 @@
-"""`apply_patch`: changes several files at once, all of them or none. What does the work is loaded at the first call."""
+"""`apply_patch`: changes several files at once, all of them or none. The code that does the work is loaded at the first
+call.
+"""
 
 from collections.abc import Mapping
 from functools import partial

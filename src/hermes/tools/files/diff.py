@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.tools.files.edit_match import Edit, Replacement, line_of
 
 _CONTEXT_LINES = 3

@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.errors import ToolFailed
 from hermes.primitives.lazy_pattern import lazy_pattern
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.tools.escapes import clean
 from hermes.tools.files.ripgrep import (
     Match,

@@ -59,7 +59,7 @@ _DOCUMENTS_OF_TEXT: "dict[str, DocumentKind]" = {".ipynb": "notebook", ".eml": "
 
 
 class _Part(NamedTuple):
-    """What a call of `read_file` wants to see. `name` is the path as the model wrote it."""
+    """The part of a file that a call of `read_file` asks for. `name` is the path as the model wrote it."""
 
     name: str
     file: Path
@@ -332,7 +332,7 @@ def _columns(file: Path, window: FileWindow) -> str:
 
 
 def _remarks(text: str) -> str:
-    """What a reader must know of the text that is not to be seen in it."""
+    """What a reader must know about the text but can't see in it."""
     remarks = ["not UTF-8, some bytes are shown as \ufffd"] if "\ufffd" in text else []
     if "\r\n" in text:
         remarks.append("CRLF line ends")

@@ -1,4 +1,4 @@
-"""`.gitignore` files, closely enough: which names below a folder are not worth a look."""
+"""`.gitignore` files, closely enough: which names below a folder are ignored."""
 
 import re
 from collections.abc import Iterator

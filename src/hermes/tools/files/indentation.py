@@ -15,7 +15,7 @@ class Indent(msgspec.Struct, frozen=True):
     """One step deeper: as written, and in the file."""
 
     def apply(self, line: str) -> str | None:
-        """The line as it belongs into the file; None if that can't be told."""
+        """The line with the indentation that the file needs; None if that is unclear."""
         body = line.lstrip(" \t")
         if not body.strip():
             return line
@@ -31,7 +31,7 @@ class Indent(msgspec.Struct, frozen=True):
         return becomes[: len(becomes) - len(missing)] + body
 
     def text(self, lines: Sequence[str]) -> list[str] | None:
-        """All lines, indented as in the file; None if that can't be told for one of them."""
+        """All lines, indented as in the file; None if that is unclear for one of them."""
         moved = [self.apply(line) for line in lines]
         return (
             [line for line in moved if line is not None] if None not in moved else None
@@ -47,7 +47,9 @@ class Indent(msgspec.Struct, frozen=True):
 
 
 def reindent(written: Sequence[str], actual: Sequence[str]) -> Indent | None:
-    """How `written` differs from `actual` in indentation only; None if in anything else, or in no one way."""
+    """How `written` differs from `actual` in indentation; None if it differs in anything else, or not in one consistent
+    way.
+    """
     pairs: dict[str, str] = {}
     for want, have in zip(written, actual, strict=True):
         body = want.lstrip(" \t")

@@ -1,4 +1,4 @@
-"""What in a file is nearest to text that was not found in it, so that an error can show it. Pure."""
+"""The lines of a file that are most like a text that was not found in it, so that an error can show them. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -151,5 +151,5 @@ def _as_saved(text: str, disk: str) -> str:
 
 
 def _leads_to(path: Path) -> bool:
-    """Whether a path that was judged still is where it leads: an editor follows links."""
+    """Whether a path that was judged still leads to the same file: an editor follows links."""
     return os.path.realpath(path) == str(path)

@@ -186,7 +186,7 @@ def _headed(lines: Sequence[str], heading: str, first: int) -> list[int]:
 
 
 def _insertion(file: _File, hunk: Hunk) -> list[_Fit]:
-    """Where lines go that come with nothing around them: after a heading, at a line, or at the end if so marked."""
+    """Where lines without context go: after a heading, at a line, or at the end if so marked."""
     if hunk.headings:
         return [
             _Fit(line + 1, 0) for line in _after_headings(file.lines, hunk.headings)
@@ -203,7 +203,7 @@ def _insertion(file: _File, hunk: Hunk) -> list[_Fit]:
 def _windows(
     lines: Sequence[str], old: Sequence[str], same: Callable[[str, str], bool]
 ) -> Iterator[int]:
-    """Where the line of `old` that says most is, which rules out most places at once."""
+    """The places of the most distinctive line of `old`, which rules out most other places at once."""
     key = max(range(len(old)), key=lambda number: len(old[number].strip()))
     for first in range(len(lines) - len(old) + 1):
         if same(lines[first + key], old[key]):

@@ -38,7 +38,7 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of one file. `hunks` for an update, `content` for a new file."""
+    """What a patch does to one file. `hunks` for an update, `content` for a new file."""
 
     kind: str
     path: str

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from hermes.errors import ToolFailed
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.tools.files.batch_write import FileWrite
 from hermes.tools.files.diff import deleted_file_diff, edit_diff, new_file_diff
 from hermes.tools.files.edit_match import Edit
@@ -146,7 +146,7 @@ def plan_patch(patch: str, cwd: Path, read: ReadContent = read_content) -> Patch
 
 
 class _Draft(msgspec.Struct):
-    """A file on disk, and what the patch has made of it so far; None for no file."""
+    """A file on disk, and its content after the sections applied so far; None for no file."""
 
     name: str
     before: Content | None

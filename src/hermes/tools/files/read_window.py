@@ -1,4 +1,4 @@
-"""Reads part of a text file, however large: a window of lines, and what is known of the rest."""
+"""Reads part of a text file, however large: a window of lines, and what is known about the rest."""
 
 import io
 import os

@@ -43,7 +43,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class Scope(Protocol):
-    """What ripgrep needs to know of a search."""
+    """What ripgrep needs to know about a search."""
 
     @property
     def top(self) -> Path: ...

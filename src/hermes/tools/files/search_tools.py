@@ -1,5 +1,6 @@
-"""`list_files` and `search_files`: finding one's way around a folder. ripgrep searches if there is one, else Python;
-the answer looks the same."""
+"""`list_files` and `search_files`: finding files and text in a folder. ripgrep searches if it is installed, otherwise
+Python; the answer looks the same.
+"""
 
 import asyncio
 import contextlib
@@ -46,7 +47,7 @@ class SearchTools:
 
     @cached_property
     def _ripgrep(self) -> Path | None:
-        """Looked for at the first search: many a session has none."""
+        """Finds ripgrep at the first search: many sessions never search."""
         return self._find_ripgrep()
 
     @tool("list_files", effect="read", paths=("path",))
@@ -169,7 +170,9 @@ async def _stoppable(look: "Callable[[Halt], Result]") -> Result:
 
 
 class SearchExclusions:
-    """Checks paths below `top`. Each name and each folder is checked once, because files are many and those few."""
+    """Checks paths below `top`. Each name and each folder is checked once, because there are many files but few names
+    and folders.
+    """
 
     def __init__(self, guard: Guard, top: Path) -> None:
         self._guard = guard

@@ -1,4 +1,4 @@
-"""The policy: what may be done with each call before it runs. `approval` decides; `rules` are the user's."""
+"""The policy: decides about each call before it runs. `approval` decides; `rules` are the user's."""
 
 from hermes.tools.policy.approval import ApprovalPolicy
 from hermes.tools.policy.policy_state import Circumstances, Mode

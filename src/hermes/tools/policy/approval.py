@@ -1,7 +1,7 @@
 """`ApprovalPolicy`: decides about every call before it runs.
 
 Reading is free, except secrets. Commands may work in the workspace without asking while a sandbox holds them there.
-What is dangerous all the same, or needs more than the workspace, is asked about; some things are never done.
+Whatever is dangerous anyway, or needs more than the workspace, is asked about; some effects are never allowed.
 """
 
 import logging
@@ -47,7 +47,7 @@ pictures, which cost money."""
 
 
 def _not_planned(decision: PolicyDecision) -> PolicyDecision:
-    """The decision about a call that has no place in plan mode."""
+    """The decision about a call that plan mode does not allow."""
     return msgspec.structs.replace(decision, verdict="forbid", reason=PLAN_ONLY)
 
 

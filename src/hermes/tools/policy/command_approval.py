@@ -108,7 +108,7 @@ class CommandApproval:
         context: PathContext,
         requested: Reach,
     ) -> Effect:
-        """What a command does, and what it means that it looks different or asks for a wider reach."""
+        """The effect of a command, including that it looks like something else or asks for a wider reach."""
         effect = found.effect
         spoof = spoof_reason(command)
         if spoof:
@@ -124,7 +124,8 @@ class CommandApproval:
     def _with_project_programs(
         self, effect: Effect, found: "Judgement", context: PathContext
     ) -> Effect:
-        """Asks about a command that is free by its program's name, if that name means a program of the project here.
+        """Asks about a command that would run freely by its program's name, if a program of the project has that name
+        here.
 
         In the sandbox and without the network such a program does no harm, whatever its name.
         """

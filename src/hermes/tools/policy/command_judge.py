@@ -135,7 +135,7 @@ class _Shared(msgspec.Struct):
 
 
 class CommandJudge:
-    """Judges one script. What that makes a shell run is judged by another judge, one level deeper."""
+    """Judges one script. Text that the script makes a shell run is judged by another judge, one level deeper."""
 
     def __init__(
         self,
@@ -259,7 +259,7 @@ class CommandJudge:
         return name in self._functions
 
     def written_script(self, file: Word) -> list[Effect]:
-        """What running a file does that the command itself has written; nothing if it has not."""
+        """The effect of running a file that the command itself has written; none if it has not."""
         for path in self.context.paths(file):
             content = self._shared.contents.get(path)
             if content is None:

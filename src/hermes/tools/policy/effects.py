@@ -6,7 +6,9 @@ from enum import IntEnum
 import msgspec
 
 from hermes.schema.events import Reach
-from hermes.text.translation import to_translate
+from hermes.text.translation import to_translate, translator
+
+t = translator(__name__)
 
 
 class Level(IntEnum):
@@ -37,7 +39,7 @@ READ = Effect(Level.READ)
 LOOKS_UP = Effect(Level.READ, reach="network")
 """It only reads, but over the network (this machine's own services included)."""
 WORK = Effect(Level.WORK)
-BY_RULE = "your rules allow it"
+BY_RULE = t.logged("your rules allow it")
 """The reason of an effect that only a rule allows."""
 ASKS_FOR_NETWORK = to_translate("it asks for the network")
 """The reason when the model asks for network access that nothing in the command needs."""

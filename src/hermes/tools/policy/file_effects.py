@@ -28,9 +28,7 @@ t = translator(__name__)
 
 _EXPOSING_NAME = r"(SECRET|TOKEN|PASSW|API_?KEY|CREDENTIAL|PRIVATE_?KEY)"
 _SECRET_VARIABLE = rf"(?i)\$\{{?!?\w*{_EXPOSING_NAME}"
-_EXPOSING_FILES = (
-    "id_rsa id_ed25519 shadow sudoers .netrc .env credentials .git-credentials .npmrc"
-)
+_EXPOSING_FILES = "id_rsa id_ed25519 shadow sudoers .netrc .env credentials .git-credentials .npmrc"  # not translated
 _WORTH_KEEPING = (
     r"(?i)\.(py|pyi|js|jsx|ts|tsx|go|rs|c|h|cc|cpp|hpp|java|kt|swift|rb|php|cs|scala|clj|ex|exs|hs|ml|lua|pl|r|jl|sql|md|rst"
     r"|toml|ya?ml|json|ini|cfg|html|css|scss|vue|svelte|sh|db|sqlite3?|csv|xlsx?|docx?|pdf|parquet|ipynb)$"
@@ -55,7 +53,7 @@ def secret_reason(context: PathContext, word: Word) -> str:
 
 
 def _spelled_paths(word: Word) -> Iterator[Word]:
-    """A word, and what in it may be a path of its own: behind `=`, `@` or `:`."""
+    """A word, and each part of it that may be a path: after `=`, `@` or `:`."""
     yield word
     text = word.text
     parts = [text.partition("="), text.partition("@"), text.rpartition(":")]
@@ -176,7 +174,9 @@ FILE_EFFECTS: dict[str, Callable[[Sequence[Word], PathContext], Effect]] = {
 
 
 def is_expendable(context: PathContext, word: Word) -> bool:
-    """Whether what a word names is surely temporary, or made again by building: nobody misses it."""
+    """Whether a word names something that is surely temporary, or that a build makes again, so that nobody would miss
+    it.
+    """
     paths = context.paths(word)
     return (
         bool(paths)

@@ -77,7 +77,7 @@ def _ln(call: ProgramCall) -> list[Effect]:
 
 
 def _tee(call: ProgramCall) -> list[Effect]:
-    """`tee` and `sponge`: what becomes of their input, where that can be told."""
+    """`tee` and `sponge`: where their input is written, if that is known."""
     command, files = call.command, call.operands
     content = printed(command.upstream) if command.upstream else command.given
     call.judge.note_written(files, content)

@@ -1,4 +1,4 @@
-"""What code does that stands in a command, by the names it uses; and SQL.
+"""The effect of code inside a command, judged by the names it uses; and of SQL.
 
 Python is parsed. Of other languages the names and quoted texts are looked at. Code that can run programs, reach the
 network, delete files or evaluate text is asked about.
@@ -31,7 +31,7 @@ _NAMES: tuple[tuple[Effect, str], ...] = (
         (
             "eval exec compile __import__ importlib import_module getattr globals __builtins__ builtins marshal pickle runpy"
             " __subclasses__ codecs Function instance_eval vm b64decode fromhex unhexlify atob base64_decode decode64"
-            " load_string setattr vars"
+            " load_string setattr vars"  # not translated
         ),
     ),
     (
@@ -40,7 +40,7 @@ _NAMES: tuple[tuple[Effect, str], ...] = (
             "system popen Popen subprocess exec execv execve execvp execl execlp spawn spawnv spawnl posix_spawn check_output"
             " check_call getoutput getstatusoutput pty child_process execSync spawnSync execFile execFileSync fork forkpty"
             " shell_exec passthru proc_open pcntl_exec qx startfile ctypes cffi os.exec IO.popen Open3"
-            " create_subprocess_shell create_subprocess_exec ProcessBuilder sh pexpect invoke fabric"
+            " create_subprocess_shell create_subprocess_exec ProcessBuilder sh pexpect invoke fabric"  # not translated
         ),
     ),
     (
@@ -48,7 +48,7 @@ _NAMES: tuple[tuple[Effect, str], ...] = (
         (
             "rmtree unlink rmdir removedirs remove_tree rmSync unlinkSync rmdirSync rm_rf rm_r remove_dir_all remove_file"
             " RemoveAll truncate ftruncate delete_file removeSync emptyDir emptyDirSync remove_entry_secure File.delete"
-            " FileUtils deleteFile send2trash"
+            " FileUtils deleteFile send2trash"  # not translated
         ),
     ),
     (
@@ -56,22 +56,22 @@ _NAMES: tuple[tuple[Effect, str], ...] = (
         (
             "socket urllib urllib2 urlopen requests httpx aiohttp http https ftplib smtplib telnetlib paramiko xmlrpc fetch"
             " XMLHttpRequest net dgram tls Net TCPSocket TCPServer UDPSocket open_uri IO::Socket LWP fsockopen curl_exec"
-            " curl_init axios websocket websockets boto3 asyncssh Socket URI file_get_contents imaplib poplib"
+            " curl_init axios websocket websockets boto3 asyncssh Socket URI file_get_contents imaplib poplib"  # not translated
         ),
     ),
     (
         asks("the code it runs changes processes, permissions or files"),
         (
             "kill killpg chown setuid setgid chroot reboot mount umount lchown renames utime mknod fchmod putenv getpass"
-            " keyring SIGKILL ptrace mmap atexit renameSync chmodSync chownSync"
+            " keyring SIGKILL ptrace mmap atexit renameSync chmodSync chownSync"  # not translated
         ),
     ),
 )
 """The effects of code by the names it uses, the strictest first."""
-_WRITES = "open write_text write_bytes writeFileSync writeFile copy copyfile copytree"
-_FILLS = "write writelines dump writer DictWriter print savefig to_csv save copyfileobj"
+_WRITES = "open write_text write_bytes writeFileSync writeFile copy copyfile copytree"  # not translated
+_FILLS = "write writelines dump writer DictWriter print savefig to_csv save copyfileobj"  # not translated
 """Names that put something into a file that was opened for writing."""
-_HARMLESS_METHODS = "remove compile environ"
+_HARMLESS_METHODS = "remove compile environ"  # not translated
 """Names that mean something else where they do not belong to `os`."""
 _OUTSIDE = r"~|/(home|root|etc|usr|var|opt|boot|Users|Library)\b|/dev/(?!null|stdin|stdout|stderr|u?random|zero)"
 _SENSITIVE = r"\.ssh|\.aws|/etc/(shadow|sudoers)|\.bashrc|\.zshrc|\.profile|\.hermes|\.git/hooks|crontab|\.gnupg"
@@ -85,9 +85,11 @@ _NAMES_BY_PATTERN = {
 """What other languages write in ways that are no plain name."""
 _HARMLESS_IN_OTHERS = frozenset(("http", "https", "net"))
 
-_SQL_READS = "select explain with show describe desc values table begin commit end"
-_SQL_DESTROYS = "drop truncate vacuum reindex replace flushall flushdb"
-_SQL_CHANGES = "delete update insert load_extension writefile"
+_SQL_READS = "select explain with show describe desc values table begin commit end"  # not translated
+_SQL_DESTROYS = (
+    "drop truncate vacuum reindex replace flushall flushdb"  # not translated
+)
+_SQL_CHANGES = "delete update insert load_extension writefile"  # not translated
 _SHELL_COMMANDS_THAT_READ = (
     r"\.(tables?|schema|indexes|indices|headers?|mode|databases|dbinfo|help|show|width|timer|echo|fullschema|nullvalue"
     r"|separator|stats|quit|exit)\b"
@@ -212,7 +214,7 @@ def _text_effect(text: str, *, writes: bool) -> Effect | None:
 
 
 def _path_in(text: str) -> Path | None:
-    """The path that a text may be; some languages say in front of it whether they read or write."""
+    """The path that a text may be; some languages write before it whether they read or write."""
     if not 2 < len(text) < 300 or re.search(r"\s", text):
         return None
     if re.search(r"[/.]", text):

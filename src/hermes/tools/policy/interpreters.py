@@ -188,7 +188,7 @@ def _code_at(call: ProgramCall, place: int) -> Word | None:
 
 
 def _inline(call: ProgramCall, place: int, code: Word) -> list[Effect]:
-    """Code in the argument at `place`, or behind it."""
+    """Code in the argument at `place`, or after it."""
     if not code.known:
         return [_UNKNOWN_CODE]
     last = call.texts[place - 1].removesuffix(code.text)

@@ -45,7 +45,7 @@ class PathContext(msgspec.Struct, frozen=True):
         )
 
     def paths(self, word: Word) -> tuple[Path, ...]:
-        """Where a word may lead; nothing if that can't be told."""
+        """The paths that a word may lead to; none if that is unknown."""
         found = self.resolved.get(word)
         if found is None:
             found = self.resolved[word] = self._paths(word)
@@ -69,7 +69,7 @@ class PathContext(msgspec.Struct, frozen=True):
         return tuple(found)
 
     def _with_home(self, word: Word) -> str:
-        """The text of a word, with the home that a `~` in front of it means."""
+        """The text of a word, with the home directory in place of a leading `~`."""
         if not word.tilde or not word.text.startswith("~"):
             return word.text
         user, slash, rest = word.text.partition("/")

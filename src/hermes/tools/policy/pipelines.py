@@ -68,7 +68,7 @@ def prints_nothing(command: ShellCommand) -> bool:
 
 
 def is_without_end(command: ShellCommand) -> bool:
-    """Whether what a command prints never ends, or nearly so."""
+    """Whether the output of a command never ends, or nearly never."""
     line = [one for one in (*command.upstream, command) if one.words]
     names = _names(line)
     if {"head", "dd", "timeout", "sed", "read"} & set(names):

@@ -26,7 +26,7 @@ NO_SANDBOX = to_translate("it may change something, and it runs without a sandbo
 
 
 class Circumstances(msgspec.Struct, frozen=True):
-    """What the policy has to know about where it works."""
+    """What the policy must know about its surroundings."""
 
     hermes_home: Path
     user_home: Path

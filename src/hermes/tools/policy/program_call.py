@@ -54,7 +54,7 @@ class ProgramCall(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def signs(self) -> list[str]:
-        """Its arguments without the values behind `=`, and bundled letters also one by one."""
+        """Its arguments without the values after `=`, and bundled letters also one by one."""
         return self._signs(self.texts)
 
     @cached_property
@@ -79,7 +79,7 @@ class ProgramCall(msgspec.Struct, frozen=True, dict=True):
         return [value for option in options for value in _values(self.words, option)]
 
     def after(self, *options: str) -> list[Word]:
-        """The words directly behind these options."""
+        """The words directly after these options."""
         return [word for before, word in pairwise(self.words) if before.text in options]
 
     def prints_help(self, effect: Effect) -> bool:

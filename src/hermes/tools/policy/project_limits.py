@@ -104,7 +104,7 @@ def _forbidden(decision: PolicyDecision, why: str) -> PolicyDecision:
 
 def _of_project(reason: str) -> str:
     """The reason of a rule, which is the project's and not the user's."""
-    start, found, rule = reason.partition("your rules forbid it: ")
+    start, found, rule = reason.partition("your rules forbid it: ")  # not translated
     if start or not found:
         return reason
     return t.logged("the project's rules forbid it: {rule}", rule=rule)

@@ -1,7 +1,7 @@
 """What a person is asked: the summary they read, and a hash of everything that was judged.
 
-The summary shows a command whole, or a file and what would become of it. The hash makes sure that what was approved is
-what runs: arguments, folder, reach, files.
+The summary shows a whole command, or a file and its change. The hash makes sure that what was approved is what runs:
+arguments, folder, reach, files.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ import msgspec
 
 from hermes.core.ports import Tool
 from hermes.errors import ToolFailed
-from hermes.text.plurals import count
+from hermes.text.formats import count
 from hermes.tools.escapes import shown
 from hermes.tools.files.diff import edit_diff, text_diff
 from hermes.tools.files.edit_match import plan_edit
@@ -39,7 +39,7 @@ _HASHED_VARIABLES = (
 
 def command_summary(command: str, folder: Path) -> str:
     """A command, whole, with everything in it that could hide spelled out."""
-    return shown(f"Run in {_on_one_line(str(folder))}:\n{command}")
+    return shown(f"Run in {_on_one_line(str(folder))}:\n{command}")  # not translated
 
 
 def call_summary(tool: Tool, arguments: Mapping[str, Any]) -> str:
@@ -64,7 +64,7 @@ def read_summary(tool: Tool, paths: tuple[Path, ...]) -> str:
 def change_summary(
     tool: Tool, arguments: Mapping[str, Any], paths: tuple[Path, ...], cwd: Path
 ) -> str:
-    """The file that would be changed, and what would become of it."""
+    """The file that would be changed, and the change."""
     if not paths:
         return call_summary(tool, arguments)
     patch = arguments.get("patch")
@@ -84,12 +84,12 @@ def listed_paths(paths: tuple[Path, ...]) -> str:
 
 
 def _on_one_line(name: str) -> str:
-    """A path with its line breaks spelled out: what follows it on a line of its own is no part of a name."""
+    """A path with its line breaks spelled out, so that a name can't add a line of its own."""
     return name.replace("\n", "\\n")
 
 
 def _buffers_of(tool: Tool) -> OpenBuffers | None:
-    """What the tool's editor said last of its unsaved files."""
+    """What the tool's editor last reported about its unsaved files."""
     buffers = getattr(getattr(tool, "owner", None), "buffers", None)
     return None if buffers is None else RememberedBuffers(buffers)
 
@@ -99,7 +99,7 @@ def _patch_preview(patch: str, cwd: Path, buffers: OpenBuffers | None) -> str:
         read = partial(buffered_content, buffers=buffers)
         return plan_patch(patch, cwd, read).preview
     except ToolFailed as error:
-        return f"(as the files are now, this would fail: {error.message})\n{patch}"
+        return f"(as the files are now, this would fail: {error.message})\n{patch}"  # not translated
 
 
 def _file_change(
@@ -121,7 +121,9 @@ def _new_content(before: str | None, content: str, *, exists: bool) -> str:
     size = f"{count(len(content.splitlines()), 'line')}, {count(len(content.encode(errors='replace')), 'byte')}"
     if before is not None:
         return f"replaced, {size}:\n{text_diff(before, content)}"
-    what = "replaces a file that can't be compared" if exists else "new content"
+    what = (
+        "replaces a file that can't be compared" if exists else "new content"
+    )  # not translated
     return f"{what}, {size}:\n{content}"
 
 
@@ -133,7 +135,9 @@ def _new_part(before: str | None, old: str, new: str, *, replace_all: bool) -> s
     try:
         plan = plan_edit(before, old, new, replace_all=replace_all)
     except ToolFailed as error:
-        return f"(as the file is now, this would fail: {error.message})"
+        return (
+            f"(as the file is now, this would fail: {error.message})"  # not translated
+        )
     return edit_diff(plan, whole=True)
 
 
@@ -142,7 +146,7 @@ def _cut(text: str) -> str:
     left = len(text) - _MAX_SHOWN_CHARS
     if left <= 0:
         return text
-    return f"{text[:_MAX_SHOWN_CHARS]}\n... {left:,} more characters are not shown here"
+    return f"{text[:_MAX_SHOWN_CHARS]}\n... {left:,} more characters are not shown here"  # not translated
 
 
 def _text_of(path: Path, buffers: OpenBuffers | None) -> str | None:

@@ -23,7 +23,7 @@ LAST_GOOD_NAME = ".policy.good.yaml"
 """A copy of the last valid version. What it forbids and asks about still holds while the file is broken."""
 log = logging.getLogger("hermes.tools")
 
-_HEAD = "# What tools may do without asking. `hermes policy show` explains it.\n"
+_HEAD = "# What tools may do without asking. `hermes policy show` explains it.\n"  # not translated
 _AT = r" - at `\$\.?(.*)`$"
 
 
@@ -191,8 +191,13 @@ class RuleFile:
         ]
         if not lost:
             return None
-        what = f"has no `{'` and no `'.join(lost)}` rules anymore; the last ones still apply"
-        return SettingProblem(0, "", what, "restore them, or run: hermes policy accept")
+        what = t.later(
+            "has no `{lost}` rules anymore; the last ones still apply",
+            lost="` and no `".join(lost),
+        )
+        return SettingProblem(
+            0, "", what, t.later("restore them, or run: hermes policy accept")
+        )
 
     def _save_good_copy(self, text: str) -> None:
         """Saves a copy of a valid version. Without a copy, a broken file still makes Hermes ask about everything."""
@@ -224,7 +229,7 @@ class RuleFile:
             return SettingProblem(0, "", os_reason(error))
         if found.st_mode & 0o022:
             return SettingProblem(
-                0, "", "others can write it", f"run: chmod 600 '{self.path}'"
+                0, "", t.later("others can write it"), f"run: chmod 600 '{self.path}'"
             )
         return None
 
@@ -265,7 +270,9 @@ def parse_rules(text: str) -> tuple[RuleBook, SettingProblem | None]:
         return RuleBook(), SettingProblem(
             _line_of(text, "version"),
             "version",
-            f"this Hermes does not support version {book.version}",
+            t.later(
+                "this Hermes does not support version {version}", version=book.version
+            ),
             "update Hermes",
         )
     return book, None
@@ -289,8 +296,8 @@ def _second_document(text: str) -> SettingProblem | None:
                 return SettingProblem(
                     number,
                     "",
-                    "starts a second document here",
-                    "put all rules into one",
+                    t.later("starts a second document here"),
+                    t.later("put all rules into one"),
                 )
             begun = not line.startswith("---") or bool(line[3:].strip())
         elif line.strip() and not line.lstrip().startswith(("#", "%")):
@@ -304,7 +311,9 @@ def _repeated_key(text: str) -> SettingProblem | None:
     for number, line in enumerate(text.splitlines(), 1):
         key = re.match(r"['\"]?(\w+)['\"]?\s*:", line)
         if key and key[1] in seen:
-            return SettingProblem(number, key[1], "occurs twice", "merge both lists")
+            return SettingProblem(
+                number, key[1], "occurs twice", t.later("merge both lists")
+            )
         if key:
             seen.add(key[1])
     return None
@@ -376,7 +385,7 @@ def _list_start(lines: list[str], title: str) -> int | None:
 
 
 def _list_places(lines: list[str], start: int) -> range:
-    """The lines of a list behind its title."""
+    """The lines of a list after its title."""
     end = start + 1
     while end < len(lines) and not re.match(r"[^\s#-]", lines[end]):
         end += 1

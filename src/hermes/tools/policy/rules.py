@@ -23,7 +23,11 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.schema.events import Reach
+from hermes.text.translation import translator
 from hermes.tools.policy.shell_words import Word
+
+t = translator(__name__)
+
 
 VERSION = 1
 List: TypeAlias = Literal["forbid", "ask", "allow", "network"]
@@ -46,9 +50,9 @@ class PolicyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
             != 1
         ):
-            raise ValueError("a rule names one of: program, path, tool, host")
+            raise ValueError(t.logged("a rule names one of: program, path, tool, host"))
         if self.arguments and not self.program:
-            raise ValueError("`arguments` belong to a program")
+            raise ValueError(t.logged("`arguments` belong to a program"))
 
     def describe(self) -> str:
         """The rule in a few words."""

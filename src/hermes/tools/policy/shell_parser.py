@@ -155,7 +155,7 @@ class _Reader:
         self._add(node, _Draft())
 
     def _add(self, node: Node, draft: _Draft, following: tuple[Word, ...] = ()) -> None:
-        """Adds a command. `following`: its words behind redirections."""
+        """Adds a command. `following`: its words after redirections."""
         end = node.start_byte
         for child in node.children:
             touches = child.start_byte == end and child.type != "herestring_redirect"
@@ -197,7 +197,7 @@ class _Reader:
         self._children(node)
 
     def visit_process_substitution(self, node: Node) -> None:
-        """What runs in `>( )` is fed by a program that can't be told from here."""
+        """What runs in `>( )` gets its input from a program that is not known here."""
         before = self._upstream
         if node.text.startswith(b">"):
             self._upstream = (ShellCommand((Word("?", known=False),)),)
@@ -324,7 +324,7 @@ class _Reader:
     def _add_heredoc(
         self, node: Node, draft: _Draft, following: list[Word], piped: list[Node]
     ) -> None:
-        """Adds a here-document. What stands behind it on its first line goes into `following` and `piped`."""
+        """Adds a here-document. What follows it on its first line goes into `following` and `piped`."""
         is_quoted = False
         draft.given = Word("")
         for child in node.named_children:
@@ -351,7 +351,7 @@ class _Reader:
     def _add_redirect(
         self, node: Node, redirects: list[Redirect], following: list[Word]
     ) -> None:
-        """Adds the file of a redirection; a descriptor is none. Words behind it go into `following`."""
+        """Adds the file of a redirection; a descriptor is none. Words after it go into `following`."""
         signs = [child.type for child in node.children if not child.is_named]
         sign = next((one for one in signs if "<" in one or ">" in one), ">")
         targets = [self.word(one) for one in node.children_by_field_name("destination")]

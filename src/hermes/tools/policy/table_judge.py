@@ -127,7 +127,9 @@ def _fitting_phrases(call: ProgramCall) -> list[Phrase]:
 
 
 def _fits(phrase: Phrase, names: list[str], call: ProgramCall) -> bool:
-    """Whether the rest of a phrase fits. What frees a call must stand in its place; what does not, anywhere."""
+    """Whether the rest of a phrase fits. A word that frees a call must be in its exact place; any other may be
+    anywhere.
+    """
     rest = phrase[1:]
     if "@" in rest:
         return len(call.texts) == len(rest)
@@ -273,7 +275,7 @@ def is_own_service(text: str) -> bool:
 
 
 def judge_fetch(call: ProgramCall) -> list[Effect]:
-    """A request over the network. What only looks at this machine's own services is free."""
+    """A request over the network. A request that only reads from this machine's own services is free."""
     files = named_files(call.words, call.context, call.program)
     if call.prints_help(READ):
         return [files]
@@ -291,7 +293,7 @@ def judge_fetch(call: ProgramCall) -> list[Effect]:
 
 
 def _options_with_values(call: ProgramCall) -> list[str]:
-    """Each option with the value behind it, if it takes one: `-s`, `-X GET`. What is not known is `?`."""
+    """Each option with the value after it, if it takes one: `-s`, `-X GET`. What is not known is `?`."""
     values = word_set(call.program.values)
     found: list[str] = []
     for before, word in pairwise(call.words):
@@ -326,7 +328,7 @@ def judge_commands(call: ProgramCall) -> list[Effect]:
 
 
 def judge_npm(call: ProgramCall) -> list[Effect]:
-    """npm: `npm x` is `npm exec`, and `npm explore` runs the command behind `--`."""
+    """npm: `npm x` is `npm exec`, and `npm explore` runs the command after `--`."""
     found = judge_by_table(call)
     inner: tuple[Word, ...] = ()
     if call.texts[:1] == ["x"]:

@@ -29,7 +29,7 @@ class _BackgroundPrograms(Protocol):
 def judge_terminal_input(
     owner: object, arguments: Mapping[str, Any], context: PathContext
 ) -> tuple[Reach, Effect]:
-    """How far the program reaches that is typed to, and what the input would make it do."""
+    """The reach of the program that gets the input, and what the input would make it do."""
     handle, text = str(arguments.get("id", "")), str(arguments.get("text", ""))
     before, reach, command = "", widest(()), ""
     if isinstance(owner, _BackgroundPrograms):
@@ -44,7 +44,7 @@ def judge_terminal_input(
 
 
 def _line_effect(line: str, command: str, context: PathContext) -> Effect:
-    """What a line does that is typed to a command, which may be a shell, an interpreter, or something that asks."""
+    """The effect of a line that is typed into a command: a shell, an interpreter, or a program that asks something."""
     as_shell = judge_command(line, context).effect
     if as_shell.level == Level.FORBID:
         return as_shell

@@ -103,7 +103,9 @@ class ToolApproval:
         return decision
 
     def _covers(self, rule: PolicyRule, call: ToolCallRequest) -> bool:
-        """Whether an allowance holds for these files. A sensitive file it must name itself; no rule allows Hermes' own."""
+        """Whether an allowance holds for these files. It must name a sensitive file itself; no rule allows Hermes' own
+        files.
+        """
         if self._state.about.guest:
             return False
         guard = self._state.guard
@@ -117,7 +119,9 @@ class ToolApproval:
         return True
 
     def _bound(self, call: ToolCallRequest, decision: PolicyDecision) -> PolicyDecision:
-        """The decision with what was judged. What is allowed at once needs no hash: nothing comes in between."""
+        """The decision with what was judged. A call that is allowed at once needs no hash, because nothing can happen
+        in between.
+        """
         if decision.verdict == "allow":
             return msgspec.structs.replace(decision, targets=call.paths)
         described = description(call.tool, call.arguments)
@@ -236,7 +240,7 @@ class ToolApproval:
         )
 
     def _type(self, call: ToolCallRequest) -> PolicyDecision:
-        """Input for a program that is running. It counts together with what was typed of its line before."""
+        """Input for a program that is running. It is judged together with what was typed of the same line before."""
         from hermes.tools.policy.terminal_input import judge_terminal_input
 
         context = self._state.context(call.cwd, call.cwd)

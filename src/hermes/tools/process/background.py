@@ -1,6 +1,6 @@
 """`process` and `process_write`: commands that run in the background until they end, are killed, or the session ends.
 
-Looking after them changes nothing; typing into one does whatever it makes of that, so it is an effect of its own.
+Watching them changes nothing; typing into one may do anything, so that is an effect of its own.
 """
 
 import asyncio
@@ -261,7 +261,7 @@ def _unfinished(text: str) -> str:
 
 
 async def _until(event: Awaitable[object], seconds: float) -> bool:
-    """Waits at most so many seconds; returns whether it came."""
+    """Waits at most so many seconds. Returns whether the event happened."""
     try:
         await asyncio.wait_for(event, seconds)
     except TimeoutError:

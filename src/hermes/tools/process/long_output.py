@@ -43,7 +43,7 @@ class OutputFolder:
         return f"kept output {path.name}" if is_foreign else ""
 
     def mentions(self, command: str) -> str:
-        """Returns the source of what a command may show that names such files."""
+        """Returns the source of the text that a command may show because it names such files."""
         return (
             "kept outputs"
             if str(self.path) in command or _FOREIGN.search(command)

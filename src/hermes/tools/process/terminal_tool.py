@@ -188,7 +188,9 @@ class TerminalTool:
 
 
 def _may_be_stopped(running: RunningCommand, text: str) -> bool:
-    """Whether the output looks like the sandbox's doing. A command that has the network has network errors of its own."""
+    """Whether the output looks as if the sandbox stopped something. A command that has the network has network errors
+    of its own.
+    """
     if running.fence.reach == "workspace" and _WITHOUT_NETWORK.search(text):
         return True
     return _WITHOUT_RIGHTS.search(text) is not None or _names_hidden(running, text)

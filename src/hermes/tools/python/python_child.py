@@ -1,4 +1,4 @@
-"""The other side of `run_python`: what runs in a process of its own, around the model's code.
+"""The child process of `run_python`: what runs around the model's code.
 
 Its text is given to a fresh interpreter, so it imports nothing but the standard library. It talks to Hermes in lines of
 JSON: on its input it is told the code, the tools and a pipe; into that pipe it asks for calls, and their results come

@@ -1,4 +1,6 @@
-"""The sandbox: the kernel confines commands, whatever they are. `find` says by which means, `fence` to what."""
+"""The sandbox: the kernel confines commands, whatever they are. `detect` finds the means, `confinement` describes the
+bounds.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -282,8 +282,8 @@ def _covered(paths: Iterable[Path]) -> Iterator[str]:
 def _read_only_paths(own: Iterable[Path]) -> Iterator[str]:
     """Yields what must stay read-only in the workspace, including this Hermes if it runs from there.
 
-    Links are left alone; behind a link out of the workspace nothing can be written. What does not exist yet is handled
-    by `restore`, because mounting over it would create it.
+    Links are left alone; nothing can be written through a link that leads out of the workspace. What does not exist yet
+    is handled by `restore`, because mounting over it would create it.
     """
     for workspace in own:
         yield from (str(path) for path in own_code() if workspace in path.parents)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hermes.children.helper_programs import find_program, trusted_path
 from hermes.errors import os_reason
+from hermes.text.translation import translator
 from hermes.tools.sandbox.bubblewrap import Bubblewrap
 from hermes.tools.sandbox.confinement import (
     ConfinedLaunch,
@@ -24,6 +25,9 @@ from hermes.tools.sandbox.confinement import (
 from hermes.tools.sandbox.landlock import Landlock, landlock_abi
 from hermes.tools.sandbox.seccomp import calls_of
 
+t = translator(__name__)
+
+
 _SYSTEM_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin")
 _DOWNLOADED = Path(".cache/hermes/bubblewrap/usr/bin")
 _TRY_TIMEOUT_S = 5.0
@@ -34,7 +38,9 @@ def find_sandbox(
 ) -> Sandbox:
     """Returns the best sandbox that works here. Takes some milliseconds the first time."""
     if platform.system() != "Linux":
-        return NoSandbox(f"There is no sandbox for {platform.system()} yet.")
+        return NoSandbox(
+            t.logged("There is no sandbox for {system} yet.", system=platform.system())
+        )
     return _best_sandbox(
         trusted_path({"PATH": search_path}) if search_path else "", user_home
     )
@@ -43,7 +49,7 @@ def find_sandbox(
 @functools.lru_cache(maxsize=4)
 def _best_sandbox(search_path: str, user_home: Path) -> Sandbox:
     program = find_bubblewrap(search_path, user_home)
-    why = "bubblewrap is not installed."
+    why = t.logged("bubblewrap is not installed.")
     if program is not None:
         bubblewrap = Bubblewrap(
             program, calls_of(platform.machine()), administrator=os.geteuid() == 0
@@ -59,7 +65,7 @@ def _best_sandbox(search_path: str, user_home: Path) -> Sandbox:
             problem = _try(bubblewrap)
         if not problem:
             return bubblewrap
-        why = f"bubblewrap can't be used here ({problem})."
+        why = t.logged("bubblewrap can't be used here ({problem}).", problem=problem)
     return landlock_or_none(why)
 
 
@@ -68,15 +74,25 @@ def landlock_or_none(why: str) -> Sandbox:
     calls = calls_of(platform.machine())
     if calls is None:
         return NoSandbox(
-            f"{why} Hermes does not support the processor {platform.machine()}."
+            t.logged(
+                "{why} Hermes does not support the processor {machine}.",
+                why=why,
+                machine=platform.machine(),
+            )
         )
     abi = landlock_abi()
     if abi < 1:
-        return NoSandbox(f"{why} The kernel has no Landlock.")
+        return NoSandbox(t.logged("{why} The kernel has no Landlock.", why=why))
     landlock = Landlock(abi, calls, why)
     problem = _try(landlock)
     return (
-        NoSandbox(f"{why} Landlock can't be used either ({problem}).")
+        NoSandbox(
+            t.logged(
+                "{why} Landlock can't be used either ({problem}).",
+                why=why,
+                problem=problem,
+            )
+        )
         if problem
         else landlock
     )

@@ -1,4 +1,4 @@
-"""Starts programs from a thread that has confined itself: what a thread may do holds for what it starts.
+"""Starts programs from a thread that has confined itself: the limits of a thread also apply to what it starts.
 
 Nothing of Hermes' own runs in a process that was forked and not yet replaced.
 """

@@ -38,7 +38,7 @@ def _names(data: bytes, hash_size: int) -> Iterator[bytes]:
     """The names, which git keeps in order. ValueError when these are none, as with hashes of another size."""
     mark, version, count = struct.unpack_from(">4sII", data)
     if mark != b"DIRC" or version not in (2, 3, 4):
-        raise ValueError("not an index")
+        raise ValueError("not an index")  # not translated
     at, name = 12, b""
     for _ in range(count):
         start, last = at, name
@@ -67,7 +67,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _content(path: str, most: int) -> bytes:
-    """What a regular file holds; nothing of anything else, which could keep its reader waiting."""
+    """The content of a regular file; nothing for anything else, which could block its reader."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
 """Landlock and a filter of system calls, for machines where bubblewrap can't be used.
 
-Both hold for the thread that asks for them and for what it starts. So a thread is made for each command: it confines
+Both apply to the thread that asks for them and to what it starts. So a thread is made for each command: it confines
 itself, starts the command, and ends. Nothing of Hermes' own runs in a process that was forked and not yet replaced.
 """
 
@@ -13,10 +13,14 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.text.translation import translator
 from hermes.tools.sandbox.confinement import ConfinedLaunch, Fence, Kind, Started
 from hermes.tools.sandbox.filtered_thread import check, load_filter, start_in_thread
 from hermes.tools.sandbox.protected_paths import hidden, is_workspace
 from hermes.tools.sandbox.seccomp import SyscallNumbers, beside_landlock
+
+t = translator(__name__)
+
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _NO_NEW_PRIVILEGES, _DROP_BOUND, _CAPABILITIES = 38, 24, 0x20080522
@@ -67,7 +71,7 @@ class Landlock:
         self.why = f"{why} {_weakness(abi)}".strip()
 
     def prepare(self, fence: Fence) -> None:
-        """Makes the rules, which takes its time when many folders must be listed."""
+        """Makes the rules, which takes long when many folders must be listed."""
         if fence.reach != "machine":
             self._ruleset(fence)
 
@@ -191,7 +195,7 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, access: int) -> None:
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
-    """Root without what passes by Landlock: looking into other processes, above all."""
+    """Drops the capabilities of root that bypass Landlock, above all looking into other processes."""
     for capability in range(64):
         if capability not in _KEPT_CAPABILITIES:
             libc.prctl(
@@ -220,7 +224,11 @@ def _times(folders: Iterable[Path]) -> tuple[int, ...]:
 def _weakness(abi: int) -> str:
     """Landlock allows whole folders. A file in one that a command works in can't be left out: new files beside it could
     not be read either."""
-    secrets = "A project's own secret files are not hidden from commands."
+    secrets = t.logged("A project's own secret files are not hidden from commands.")
     if abi < 3:
-        return f"This kernel's Landlock can't keep a command from emptying files; a newer kernel can. {secrets}"
+        return t.logged(
+            "This kernel's Landlock can't keep a command from emptying files; a newer kernel can. "
+            "{secrets}",
+            secrets=secrets,
+        )
     return secrets

@@ -39,7 +39,7 @@ def bound_files() -> set[tuple[int, int]]:
                 if kind == _DONE:
                     return found
                 if kind == _ERROR or length < _HEADER:
-                    raise OSError("the kernel does not list sockets")
+                    raise OSError("the kernel does not list sockets")  # not translated
                 found.update(_files(data[_HEADER + _MESSAGE : length]))
                 data = data[(length + 3) & ~3 :]
 

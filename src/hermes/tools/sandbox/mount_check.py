@@ -13,6 +13,11 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
+
 _ROUNDS = 4
 """Mounts and files can't be read at the same time. What is swapped back and forth differs in one of the rounds."""
 _ESCAPED = re.compile(r"\\([0-7]{3})")
@@ -49,9 +54,11 @@ class ExpectedMounts(msgspec.Struct, frozen=True):
                 if identity is None or identity_of(path) != identity:
                     return f"{path} was replaced"
             if missing := self.identities.keys() - {mount.place for mount in mounts}:
-                return f"{min(missing)} is not mounted"
+                return t.logged("{path} is not mounted", path=min(missing))
             if foreign := _foreign(mounts, here):
-                return f"{foreign} is not what is mounted there"
+                return t.logged(
+                    "{foreign} is not what is mounted there", foreign=foreign
+                )
         return ""
 
 
@@ -72,8 +79,9 @@ def identity_of(path: str) -> FileIdentity | None:
 
 
 def _foreign(mounts: Iterable[Mount], here: dict[str, Mount]) -> str:
-    """Returns a place where something else is mounted than what Hermes sees there (`here`), or nothing. Covers are no
-    matter."""
+    """Returns a place where something else is mounted than what Hermes sees there (`here`), or nothing. Covers are
+    ignored.
+    """
     for mount in mounts:
         if mount.kind in _MEMORY and mount.root in ("/", _NULL):
             continue

@@ -198,7 +198,7 @@ def _leader(thread: int) -> int:
     for line in Path(f"/proc/{thread}/status").read_text().splitlines():
         if line.startswith("Tgid:"):
             return int(line.split()[1])
-    raise ProcessLookupError(errno.ESRCH, "the thread has ended")
+    raise ProcessLookupError(errno.ESRCH, "the thread has ended")  # not translated
 
 
 def _open_in(root: int, path: str) -> int:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from hermes.core.prompt import NOTE_FILES, PROJECT_FILES
+from hermes.text.translation import translator
 from hermes.tools.sandbox.command_markers import (
     CommandMarker,
     CommandStart,
@@ -34,6 +35,9 @@ from hermes.tools.sandbox.written_notes import (
     record_cut,
     stamps,
 )
+
+t = translator(__name__)
+
 
 log = logging.getLogger("hermes.tools")
 
@@ -202,13 +206,15 @@ class Protection:
             and isinstance(before[1], str)
             and not stat.S_ISLNK(before[0])
         ):
-            raise OSError(errno.EFBIG, "too large to have been remembered")
+            raise OSError(errno.EFBIG, t.logged("too large to have been remembered"))
         above = next(
             (self._before[folder] for folder in path.parents if folder in self._before),
             None,
         )
         if above is not None and stat.S_ISLNK(above[0]):
-            raise OSError(errno.ELOOP, "it is behind a symbolic link of the user")
+            raise OSError(
+                errno.ELOOP, t.logged("it is behind a symbolic link of the user")
+            )
         if above is not None:
             return  # it was moved away when the file above it was restored
         with aside.within(

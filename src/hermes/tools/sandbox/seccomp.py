@@ -1,7 +1,7 @@
 """Filters of system calls, as programs for the kernel: what no confined command needs, and what a reach leaves out.
 
-Everything is allowed but what is listed. Written by hand for the two processors Hermes meets; `filter_for` says None on
-any other.
+Everything is allowed but what is listed. Written by hand for the two processors that Hermes supports; `calls_of`
+returns None for any other.
 """
 
 import struct
@@ -275,7 +275,7 @@ def _deny(number: int, error: int) -> list[Instruction]:
 
 
 def _when(number: int, body: Sequence[Instruction]) -> list[Instruction]:
-    """The body, for one call; behind it the number is loaded again, as the body may have loaded something else."""
+    """The body, for one call; after it the number is loaded again, because the body may have loaded something else."""
     if len(body) == 1:
         return [(_EQUAL, 0, 1, number), *body]
     return [(_EQUAL, 0, len(body) + 1, number), *body, (_LOAD, 0, 0, _NUMBER)]
@@ -293,7 +293,7 @@ def _argument_is_not_zero(index: int) -> list[Instruction]:
 
 
 def _no_set_id(index: int) -> list[Instruction]:
-    """Refuses a mode that lets others run a file as its owner or group: outside the sandbox that would hold."""
+    """Refuses a mode that lets others run a file as its owner or group: that would also apply outside the sandbox."""
     return [
         (_LOAD, 0, 0, _ARGUMENTS + 8 * index),
         (_ANY_BIT, 0, 1, _SET_ID),

@@ -230,7 +230,9 @@ class SeccompSupervisor:
         if not any(
             place == folder or folder in place.parents for folder in self._folders
         ):
-            raise PermissionError(errno.EPERM, "outside the workspace")
+            raise PermissionError(
+                errno.EPERM, "outside the workspace"
+            )  # not translated
 
     def _may_bound(self, notice: SyscallNotice, call: str) -> bool:
         """Whether a resource limit may be set: once each, by what starts the command. Reading is always allowed."""

@@ -59,7 +59,7 @@ _CODE = (
 
 
 class SecretFiles(msgspec.Struct, frozen=True):
-    """What was found, and where was looked: as long as none of that changes, nothing else is found."""
+    """What was found, and the folders that were searched: the result is valid until one of them changes."""
 
     files: tuple[str, ...] = ()
     looked_at: tuple[str, ...] = ()

@@ -208,5 +208,5 @@ def listed(paths: Iterable[Path]) -> str:
     names = ", ".join(os.fsencode(file).decode(errors="replace") for file in files[:3])
     return (
         f"{names}{more}: sessions in that folder do not read this until the user has looked at it and runs"
-        f" hermes policy accept FILE"
+        f" hermes policy accept FILE"  # not translated
     )

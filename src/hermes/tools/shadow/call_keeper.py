@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING
 
 from hermes.core.ports import ToolContext
 from hermes.primitives.recent import RecentDict
+from hermes.text.translation import translator
 from hermes.tools.shadow.repository import ShadowFailed
 from hermes.tools.shadow.shadows import Shadows
+
+t = translator(__name__)
+
 
 if TYPE_CHECKING:  # what saves files is loaded when a turn changes something
     from hermes.tools.files.open_buffers import OpenBuffers
@@ -73,7 +77,7 @@ class ShadowKeeper:
             await asyncio.to_thread(save_buffers, buffers, paths)
 
     async def finish(self, turn: str, workspace: Path) -> None:
-        """Keeps how things stand at the end of a turn, however it ended; nothing when it changed nothing."""
+        """Keeps the state at the end of a turn, however it ended; nothing if it changed nothing."""
         self._turns.pop(turn, None)
         if not self._shadows.has(workspace, turn):
             return
@@ -137,7 +141,11 @@ class ShadowKeeper:
                 if len(news) > _MAX_UNSAVED_FILES_NAMED
                 else ""
             )
-            sentence = f"Not saved, so undo can't restore it: {', '.join(news[:_MAX_UNSAVED_FILES_NAMED])}{more}."
+            sentence = t.logged(
+                "Not saved, so undo can't restore it: {news}{more}.",
+                news=", ".join(news[:_MAX_UNSAVED_FILES_NAMED]),
+                more=more,
+            )
             log.warning("%s", sentence)
             context.show(sentence + "\n")
 

@@ -17,10 +17,14 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.text.translation import translator
 from hermes.tools.shadow.not_kept import closed_folders, note_ignored
 from hermes.tools.shadow.path_state import MAX_FILE_BYTES, unkept
 from hermes.tools.shadow.repository import EMPTY_TREE, ShadowFailed, ShadowGit, View
 from hermes.tools.shadow.turn_record import Tree, Unkept
+
+t = translator(__name__)
+
 
 MAX_SNAPSHOT_FILES = 50_000
 MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024
@@ -75,7 +79,10 @@ def keep_trees(
         *(
             _refused(
                 path,
-                f"more than {MAX_INNER_REPOSITORIES} repositories are in the folder",
+                t.logged(
+                    "more than {count} repositories are in the folder",
+                    count=MAX_INNER_REPOSITORIES,
+                ),
             )
             for path in waiting
         ),
@@ -100,12 +107,16 @@ def _keep_tree(
         found = _Listing(out)
     inner = found.folders if full else []
     if len(found.files()) > limits.files:
-        return _refused(root, f"it has more than {limits.files:,} files"), inner
+        return _refused(
+            root, t.logged("it has more than {files:,} files", files=limits.files)
+        ), inner
     infos, closed = _look(root, found)
     left = _left_out(root, infos, found)
     if _new_bytes(found, infos, left.keys()) > limits.size:
         mb = limits.size // 1024**2
-        return _refused(root, f"it has more than {mb:,} MB of new files"), inner
+        return _refused(
+            root, t.logged("it has more than {mb:,} MB of new files", mb=mb)
+        ), inner
     _update_or_reset(git, view, found, infos, left.keys())
     if full:
         empty, _ = _empty_folders(
@@ -211,7 +222,7 @@ def _literal(path: bytes) -> bytes:
 def _look(
     root: bytes, found: _Listing
 ) -> tuple[dict[bytes, os.stat_result], list[Unkept]]:
-    """What is known of each file, and which are behind a closed door: git takes those for gone."""
+    """What is known about each file, and which files can't be reached: git takes those for deleted."""
     infos: dict[bytes, os.stat_result] = {}
     closed: list[Unkept] = []
     start = os.path.join(root, b"")

@@ -15,13 +15,17 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from hermes.primitives.lazy_pattern import lazy_pattern
+from hermes.text.translation import translator
 from hermes.tools.shadow.path_state import unkept
 from hermes.tools.shadow.repository import EXCLUDED, ShadowGit, View
 from hermes.tools.shadow.turn_record import Tree, Unkept
 
-IGNORED = "git ignores it, so it was not saved"
-_MOVED = "it may have been moved here from a place that is not saved"
-_UNKNOWN = "it existed before, but could not be saved"
+t = translator(__name__)
+
+
+IGNORED = t.logged("git ignores it, so it was not saved")
+_MOVED = t.logged("it may have been moved here from a place that is not saved")
+_UNKNOWN = t.logged("it existed before, but could not be saved")
 _MAX_NAMED_PATHS = 5
 _MAX_SEARCHED_PATHS = 4_000
 """Ignored files whose size and time are checked."""
@@ -121,7 +125,9 @@ class Unseen:
         if rest := told[_MAX_NAMED_PATHS:]:
             yield Unkept(
                 os.path.dirname(rest[0].rstrip(b"/")),
-                f"{len(rest):,} more that git ignores are not saved",
+                t.logged(
+                    "{count:,} more that git ignores are not saved", count=len(rest)
+                ),
             )
 
     def _is_older(self, path: bytes) -> bool:
@@ -181,7 +187,7 @@ def _is_same(one: str | None, two: str | None) -> bool:
 
 
 def _is_made_again(path: bytes) -> bool:
-    """Whether a build makes it again, so that a change of it does not matter."""
+    """Whether a build makes it again, so that a change to it does not matter."""
     return (
         os.path.basename(path.rstrip(b"/")).decode(errors="replace") + "/" in EXCLUDED
     )

@@ -33,7 +33,7 @@ FOLDER = PathState("folder")
 
 
 def read_state(path: bytes, keep: Callable[[bytes], str]) -> PathState:
-    """Returns what is there now. `keep` saves a content and returns its name. A path behind a link counts as absent."""
+    """Returns what is there now. `keep` saves a content and returns its name. A path below a link counts as absent."""
     if is_led_astray(path):
         return ABSENT
     try:

@@ -7,11 +7,15 @@ from pathlib import Path
 
 from hermes.children.helper_programs import add_workspace
 from hermes.primitives.files import make_private_folder
-from hermes.text.plurals import count
+from hermes.text.formats import count
+from hermes.text.translation import translator
 from hermes.tools.shadow.path_state import PathState
 from hermes.tools.shadow.repository import EMPTY_TREE, ShadowGit, ShadowRepository
 from hermes.tools.shadow.shadows import Shadows
 from hermes.tools.shadow.turn_record import Tree, TurnRecord, read
+
+t = translator(__name__)
+
 
 MAX_AGE_DAYS = 30
 MOST_BYTES = 2 * 1024**3
@@ -38,12 +42,20 @@ def sweep(
         dropped += _drop(shadows, part)
     if not dropped:
         return ""
-    kept = f"{MAX_AGE_DAYS} days and {most_bytes // 1024**2:,} MB are kept"
-    return f"{count(dropped, 'turn')} can no longer be undone: {kept}."
+    kept = t.logged(
+        "{days} days and {most_bytes:,} MB are kept",
+        days=MAX_AGE_DAYS,
+        most_bytes=most_bytes // 1024**2,
+    )
+    return t.logged(
+        "{count} can no longer be undone: {kept}.",
+        count=count(dropped, "turn"),
+        kept=kept,
+    )
 
 
 def _drop(shadows: Shadows, files: Iterable[Path]) -> int:
-    """Forgets records, and whatever no other one needs."""
+    """Deletes records, and everything that no other record needs."""
     by_folder: dict[Path, list[Path]] = {}
     for file in files:
         by_folder.setdefault(file.parent.parent, []).append(file)

@@ -9,6 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hermes.children import git_folder
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
@@ -83,12 +87,12 @@ class ShadowRepository:
     def locked(self) -> Iterator["ShadowGit"]:
         """The repository, for this caller alone."""
         if not self._git:
-            raise ShadowFailed("git is not installed")
+            raise ShadowFailed(t.logged("git is not installed"))
         try:
             lock = git_folder.take_lock(self.folder, _SHADOW_LOCK_TIMEOUT_S)
         except git_folder.Busy as error:
             raise ShadowFailed(
-                "another session used the undo folder for too long"
+                t.logged("another session used the undo folder for too long")
             ) from error
         try:
             git_folder.make(
@@ -189,7 +193,10 @@ class ShadowGit:
             head = out[place:end].split()
             if head[-1] == b"missing":
                 raise ShadowFailed(
-                    f"a saved file ({name[:8]}) is gone from the undo folder"
+                    t.logged(
+                        "a saved file ({name}) is gone from the undo folder",
+                        name=name[:8],
+                    )
                 )
             size = int(head[2])
             found[name] = out[end + 1 : end + 1 + size]

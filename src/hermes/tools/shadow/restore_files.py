@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from hermes.errors import os_reason
+from hermes.text.translation import translator
 from hermes.tools.shadow.path_state import (
     ABSENT,
     FOLDER,
@@ -21,6 +22,8 @@ from hermes.tools.shadow.path_state import (
 )
 from hermes.tools.shadow.repository import ShadowGit, blob_id
 from hermes.tools.shadow.turn_changes import Changes, PathChange
+
+t = translator(__name__)
 
 
 class Conflict(msgspec.Struct, frozen=True):
@@ -46,7 +49,7 @@ def plan(found: Changes, *, force: bool) -> RestorePlan:
     }
     wanted: list[PathChange] = []
     conflicts = [
-        Conflict(path, "another session changed it at the same time")
+        Conflict(path, t.logged("another session changed it at the same time"))
         for path in found.shared
     ]
     for change in found.changes:
@@ -66,19 +69,21 @@ def plan(found: Changes, *, force: bool) -> RestorePlan:
             change.before,
             change.after,
         ):  # a folder that is in use is no file that is lost
-            conflicts.append(Conflict(change.path, "it was changed after the turn"))
+            conflicts.append(
+                Conflict(change.path, t.logged("it was changed after the turn"))
+            )
     return RestorePlan(tuple(wanted), tuple(conflicts))
 
 
 def _obstacle(change: PathChange, now: PathState, found: Changes) -> str:
-    """What not even force can move."""
+    """What even `force` can't replace."""
     if is_led_astray(change.path):
-        return "a folder on the way to it is a link now"
+        return t.logged("a folder on the way to it is a link now")
     in_the_way = now == FOLDER and change.after != FOLDER
     if in_the_way and not (
         change.before.kind in ("file", "link") and _is_left_empty(change.path, found)
     ):
-        return "a folder is there now"
+        return t.logged("a folder is there now")
     return ""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from hermes.text.translation import translator
 from hermes.tools.shadow.folder_snapshot import keep_trees
 from hermes.tools.shadow.path_state import ABSENT, FOLDER, drop_draft, read_state
 from hermes.tools.shadow.repository import ShadowGit, ShadowRepository, blob_id
@@ -30,6 +31,9 @@ from hermes.tools.shadow.turn_record import (
     append,
     read,
 )
+
+t = translator(__name__)
+
 
 Helps: TypeAlias = Callable[[str], bool]
 """Whether a session works for another one, so that its changes count as the other's."""
@@ -65,9 +69,9 @@ class Shadow:
             ]
             self._append(session, turn, *touched)
         return [
-            Unkept(t.path, "too large, not readable, or not a file")
-            for t in touched
-            if t.state.kind == "unkept"
+            Unkept(one.path, t.logged("too large, not readable, or not a file"))
+            for one in touched
+            if one.state.kind == "unkept"
         ]
 
     def keep_whole(self, session: str, turn: str) -> list[Unkept]:
@@ -107,7 +111,7 @@ class Shadow:
     ) -> RestoreOutcome:
         """Takes turns back, the newest first. What it changes is kept as a turn named `undo`, to be undone in turn.
 
-        What sessions did at the same time that are not this one's helpers is left alone.
+        Changes that other sessions made at the same time are left alone, unless they worked for this one.
         """
         restored: dict[bytes, None] = {}
         conflicts: dict[bytes, Conflict] = {}

@@ -11,7 +11,11 @@ import msgspec
 from hermes.children.git_folder import find_git
 from hermes.children.helper_programs import add_workspace
 from hermes.core.ports import Clock
+from hermes.text.translation import translator
 from hermes.tools.shadow.repository import ShadowRepository, blob_id
+
+t = translator(__name__)
+
 
 if TYPE_CHECKING:
     from hermes.tools.shadow.folder_snapshot import SnapshotLimits
@@ -88,9 +92,9 @@ class Shadows:
     def too_wide(self, workspace: Path) -> str:
         """Says why a folder is not saved as a whole; empty if it is."""
         if workspace == self._user_home or workspace in self._user_home.parents:
-            return "it is the home folder, or holds it"
+            return t.logged("it is the home folder, or holds it")
         if workspace.is_relative_to(self._home):
-            return "it belongs to Hermes itself"
+            return t.logged("it belongs to Hermes itself")
         return ""
 
     @property

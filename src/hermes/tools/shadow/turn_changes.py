@@ -8,10 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from hermes.text.translation import translator
 from hermes.tools.shadow.not_kept import Unseen
 from hermes.tools.shadow.path_state import ABSENT, FOLDER, PathState
 from hermes.tools.shadow.repository import EMPTY_TREE, ShadowGit
 from hermes.tools.shadow.turn_record import Ended, Tree, TurnRecord, Unkept
+
+t = translator(__name__)
+
 
 _HELD_BACK = PathState("unkept", "not seen")
 
@@ -220,7 +224,9 @@ def _unkept(
             and change.before != _HELD_BACK
             and change.path not in old
         ):
-            yield Unkept(change.path, "too large, not readable, or not a file")
+            yield Unkept(
+                change.path, t.logged("too large, not readable, or not a file")
+            )
 
 
 def _removable(record: TurnRecord, changes: Sequence[PathChange]) -> tuple[bytes, ...]:

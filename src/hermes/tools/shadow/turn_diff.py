@@ -33,7 +33,7 @@ def unified(git: ShadowGit, changes: Sequence[PathChange], workspace: bytes) -> 
     )
     text += "".join(_permissions(changes, start))
     text += "".join(
-        f"not shown: {_name(change.path, start)} is or was not saved\n"
+        f"not shown: {_name(change.path, start)} is or was not saved\n"  # not translated
         for change in unseen
     )
     return _capped(text)
@@ -100,7 +100,8 @@ def _capped(text: str) -> str:
     if len(shown) == len(lines):
         return text
     return (
-        "".join(shown) + f"... {len(lines) - len(shown):,} more lines are not shown\n"
+        "".join(shown)
+        + f"... {len(lines) - len(shown):,} more lines are not shown\n"  # not translated
     )
 
 

@@ -1,6 +1,7 @@
-"""The web: `web_fetch` reads a page, `web_search` finds some. `gate` decides what may be reached.
+"""The web: `web_fetch` reads a page, `web_search` finds some. `address_check` decides what may be reached.
 
-Only the tools' schemas are here. What does the work is loaded at the first call, so that starting up does not wait.
+Only the tools' schemas are here. The code that does the work is loaded at the first call, so that starting up does not
+wait.
 """
 
 from collections.abc import Mapping

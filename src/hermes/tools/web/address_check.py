@@ -1,4 +1,4 @@
-"""The gate: every address is resolved once, all its answers are checked, and the caller connects to exactly those."""
+"""Checks addresses: each name is resolved once, all its answers are checked, and the caller connects to exactly those."""
 
 import asyncio
 import ipaddress
@@ -89,7 +89,7 @@ class AddressCheck:
         self._rule = rule
 
     async def check(self, place: WebAddress, approved: Collection[str] = ()) -> Passage:
-        """The way to a place. Raises ToolFailed when one of its addresses is not public, or a rule is against it.
+        """The way to a place. Raises ToolFailed when one of its addresses is not public, or a rule forbids it.
 
         `approved` are hosts that a call named, about which the user was asked where a rule says so.
         """
@@ -118,7 +118,7 @@ class AddressCheck:
         )
 
     def check_rule(self, place: WebAddress, approved: Collection[str]) -> None:
-        """Raises ToolFailed if the user's rules are against a host."""
+        """Raises ToolFailed if the user's rules forbid a host."""
         rule = self._rule(place.host)
         if rule == "forbid":
             raise ToolFailed(f"{place} may not be used: policy.yaml forbids its host.")

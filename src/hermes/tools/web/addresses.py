@@ -95,7 +95,7 @@ def is_metadata(address: Address) -> bool:
 
 
 def is_own(address: Address) -> bool:
-    """Whether it is an address of this machine, public or not: no firewall stands before those."""
+    """Whether it is an address of this machine, public or not: no firewall protects those."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -1,4 +1,4 @@
-"""What a body is, and what of it a model can read."""
+"""The type of a response body, and the text that a model can read of it."""
 
 from typing import Literal, TypeAlias
 

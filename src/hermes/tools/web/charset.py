@@ -1,4 +1,4 @@
-"""Bytes to text: what the page says of its charset, unless the bytes say otherwise."""
+"""Decodes bytes to text: by the charset that the page declares, unless the bytes say otherwise."""
 
 import codecs
 import re

@@ -50,7 +50,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 def read_page(text: str, base: str) -> Page:
-    """What a person would read of a page at the address `base`."""
+    """The part of a page at the address `base` that a person would read."""
     found = list(tokens(text))
     title, base = _head(found, base)
     kept = list(_without(found, _DROPPED))

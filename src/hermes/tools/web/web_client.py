@@ -1,7 +1,7 @@
 """HTTP for the web tools: to checked addresses only, each hop checked again, bounded in size and time.
 
 No cookies, no credentials, no proxy but the configured one. Only this module knows httpx2. A connection is made to the
-address the gate checked; the name goes into the Host header and into TLS, where the certificate must match it.
+address that was checked; the name goes into the Host header and into TLS, where the certificate must match it.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class WebResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WebClient:
-    """Fetches through a gate."""
+    """Fetches pages through an address check."""
 
     def __init__(
         self,

@@ -22,6 +22,9 @@ class _Marked:
     def approval_scope(self, text: str) -> str:
         return text
 
+    def question(self, text: str) -> str:
+        return text
+
     def sentence(self, context: str, text: str) -> str:
         assert context == "surfaces.cli.parser"
         return f"«{text}»"

@@ -1,6 +1,5 @@
 """What `hermes usage` prints, and the progress bar of a download."""
 
-from hermes.commands.formats import dollars
 from hermes.commands.models import UsageReport
 from hermes.providers.embedded import Progress
 from hermes.store.sessions import UsageRow
@@ -8,6 +7,7 @@ from hermes.surfaces.terminal.render import draw
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.text import TextScreen
 from hermes.surfaces.terminal.weights_download import bar_text
+from hermes.text.formats import dollars
 
 PRICED = UsageRow(
     "2026-11-14", "anthropic", "claude-opus-5", 3, 12_000, 800, 9_000, 0, 100, 1.25, 0

@@ -7,10 +7,8 @@ import hashlib
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-import msgspec
-from msgspec import Meta
 from starlette.responses import Response
 
 from hermes.app.agent import Agent
@@ -22,13 +20,11 @@ from hermes.app.attachments import (
     uploaded_file,
 )
 from hermes.app.compaction import outlook_of
-from hermes.app.engine import ApprovalMode
 from hermes.app.kept_recordings import KeptRecordings, played
 from hermes.app.prompt_files import aliased, called_prompt
 from hermes.app.speech import listener
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.core.accepted_plan import needs_trust
-from hermes.core.context_usage import CompactionPreview, ContextPart
 from hermes.errors import SessionNotFound, UsageError, translated
 from hermes.images.image_info import convertible_type, media_type
 from hermes.primitives.files import replace_file
@@ -37,7 +33,27 @@ from hermes.schema.events import QuestionAsked
 from hermes.schema.messages import Image, ToolFinished, UserMessage
 from hermes.surfaces.dashboard.credentials import Scope
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.routes.sessions import StartedSession, find
+from hermes.surfaces.dashboard.routes.chat_bodies import (
+    ApprovalAnswerBody,
+    Back,
+    BackQuery,
+    BranchAt,
+    Counted,
+    Deletes,
+    Diff,
+    DiffQuery,
+    FileBody,
+    Filling,
+    Forth,
+    Identified,
+    ImageBody,
+    MessageAccepted,
+    Mode,
+    OpenQuestions,
+    QuestionReply,
+    Taken,
+)
+from hermes.surfaces.dashboard.routes.sessions import find
 from hermes.surfaces.web.access import covers
 from hermes.surfaces.web.endpoint import (
     MAX_BODY_BYTES,
@@ -60,173 +76,6 @@ _PICTURES = {
     "image/gif": ".gif",
     "image/webp": ".webp",
 }
-
-
-class ImageBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A picture; `data` is base64."""
-
-    media_type: str
-    data: str
-
-
-class FileBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A document or another file; `data` is base64."""
-
-    name: Annotated[str, Meta(min_length=1, max_length=200)]
-    data: str
-
-
-class MessageAccepted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    text: Annotated[str, Meta(max_length=4_000_000)]
-    delivery: Literal["queue", "steer", "interrupt"] = "queue"
-    images: Annotated[list[ImageBody], Meta(max_length=20)] = []
-    files: Annotated[
-        list[FileBody],
-        Meta(
-            max_length=20,
-            description="Files to read: documents (PDF, Office, EPUB, e-mail) and text.",
-        ),
-    ] = []
-    recordings: Annotated[
-        list[str],
-        Meta(
-            max_length=100,
-            description="The recordings in which its words were said, as `POST /api/speech/transcriptions` names them.",
-        ),
-    ] = []
-    model: Annotated[
-        str | None,
-        Meta(
-            description="Another model from this turn on; empty for the model in the settings."
-        ),
-    ] = None
-    approvals: Annotated[
-        ApprovalMode | None,
-        Meta(
-            description="The approval mode from this turn on; anything but 'ask' needs the scope 'approve'."
-        ),
-    ] = None
-
-
-class Taken(StartedSession, frozen=True):
-    """A message that is on disk; `remarks` lists files it names that were not attached."""
-
-    remarks: tuple[str, ...] = ()
-
-
-class ApprovalAnswerBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    answer: Literal["once", "session", "always", "deny"]
-    shown: Annotated[
-        str,
-        Meta(
-            description="Hash of the request as the user saw it; required for all but `deny`."
-        ),
-    ] = ""
-    reason: Annotated[
-        str,
-        Meta(
-            max_length=10_000, description="Why the call is denied; the model reads it."
-        ),
-    ] = ""
-    rule: Annotated[
-        str,
-        Meta(
-            max_length=10_000,
-            description="The request's `scope`, if `always` should cover all of it and not only the same call.",
-        ),
-    ] = ""
-
-
-class Mode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    approvals: Annotated[
-        ApprovalMode,
-        Meta(
-            description="The approval mode; anything but 'ask' needs the scope 'approve'."
-        ),
-    ]
-
-
-class QuestionReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    text: str
-    plan: Annotated[
-        str,
-        Meta(
-            max_length=200_000,
-            description="The plan that was asked about, as the user changed it.",
-        ),
-    ] = ""
-    recordings: Annotated[
-        list[str],
-        Meta(
-            max_length=100,
-            description="The recordings in which it was said; they are kept in the session's media folder.",
-        ),
-    ] = []
-
-
-class Counted(msgspec.Struct, frozen=True):
-    """Whether the answer counted; another one may have come first."""
-
-    counted: bool
-
-
-class BranchAt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    at: int | None = None
-    back: Annotated[int, Meta(ge=0)] = 0
-
-
-class Back(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    turns: Annotated[int, Meta(ge=1)] = 1
-    force: bool = False
-    files: bool = True
-
-
-class BackQuery(msgspec.Struct, frozen=True):
-    turns: Annotated[int, Meta(ge=1)] = 1
-    force: bool = False
-
-
-class Deletes(msgspec.Struct, frozen=True):
-    """Files that an undo would delete, because the turns created them."""
-
-    deletes: tuple[str, ...]
-
-
-class Forth(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    force: bool = False
-
-
-class DiffQuery(msgspec.Struct, frozen=True):
-    turn: str = ""
-
-
-class Diff(msgspec.Struct, frozen=True):
-    diff: str
-    turn: Annotated[str, Meta(description="The turn; empty if there is none.")] = ""
-
-
-class Filling(msgspec.Struct, frozen=True):
-    """What fills the model's context window; `next` is what compaction would do."""
-
-    parts: tuple[ContextPart, ...]
-    used: int
-    counted: Annotated[
-        bool,
-        Meta(description="Whether the provider counted it; otherwise it is estimated."),
-    ]
-    window: int
-    full: Annotated[
-        int, Meta(description="The number of tokens at which compaction starts.")
-    ]
-    next: CompactionPreview
-
-
-class Identified(msgspec.Struct, frozen=True):
-    id: str
-
-
-class OpenQuestions(msgspec.Struct, frozen=True):
-    waiting: list[dict[str, Any]]
 
 
 def _read_picture(source: str) -> tuple[bytes, str]:
@@ -412,8 +261,9 @@ class ChatRoutes:
         return Counted(await service.withdraw(info.id, call.path["seq"], by=_BY))
 
     def _heard(self, text: str) -> Callable[..., Awaitable[Any]]:
-        """What runs work in a thread: in turn if the text names a recording, because that may take minutes, and other
-        messages need the threads."""
+        """The function that runs work in a thread: one at a time if the text names a recording, because that may take
+        minutes, and other messages need the threads.
+        """
         return self._board.speech.run if may_name_recording(text) else asyncio.to_thread
 
     def _attach(self, text: str, cwd: str) -> Attached:

@@ -73,7 +73,7 @@ class CommandRoutes:
         )  # fmt: skip
 
     def _saved(self) -> list[tuple[int, int]]:
-        """When the settings and secrets were written: what a command changed there holds at once."""
+        """When the settings and secrets were last written, so that what a command changed there applies at once."""
         files = (self._app.home.config, self._app.home.env_file)
         found = [path.stat() for path in files if path.exists()]
         return [(one.st_mtime_ns, one.st_size) for one in found]

@@ -60,7 +60,7 @@ from hermes.settings import Home
 from hermes.settings.load import environment, load, load_secrets
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
-from hermes.text.translation import to_translate, translator
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
@@ -219,7 +219,7 @@ class WeightsDownload:
                     total=step.total,
                     bytes_per_second=step.bytes_per_second,
                     seconds_left=step.seconds_left or None,
-                    source=step.notice or step.source,
+                    source=step.notice or shown_reason(step.source),
                 )
         return True
 

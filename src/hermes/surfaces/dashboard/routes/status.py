@@ -224,7 +224,7 @@ class StateRoutes:
         found = [
             Setting(
                 key=one.key.name,
-                kind=setting_keys.kind(one.key.annotation),
+                kind=setting_keys.kind(one.key.annotation).shown(),
                 description=setting_keys.setting_text(one.key.description),
                 default=msgspec.to_builtins(one.key.default),
                 value=_masked(one.value),

@@ -5,6 +5,7 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Scope
 
+from hermes.app import App
 from hermes.errors import HermesError, in_sentences
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api_keys import ApiKey, ApiKeys, environment_key
@@ -18,7 +19,9 @@ from hermes.surfaces.web.access import (
     bearer_token,
 )
 from hermes.surfaces.web.errors import ErrorFormat, Refusal, json_response
+from hermes.surfaces.web.hosts_and_origins import Addresses
 from hermes.surfaces.web.request_json import InvalidRequest
+from hermes.surfaces.web.server import ListenAddress
 
 _ERROR_TYPES = {
     400: "invalid_request_error",
@@ -67,6 +70,17 @@ class ApiAccess(AccessControl):
     @override
     def response_headers(self, headers: ResponseHeaders) -> ResponseHeaders:
         return [*headers, (b"cache-control", b"no-store")]
+
+
+def api_access(app: App, secrets: Secrets, address: ListenAddress) -> ApiAccess:
+    """The access control of a server at this address that admits API keys."""
+    urls, clock = app.settings.api.public_urls, app.clock.now
+    return ApiAccess(
+        Source(Addresses(*address, urls), "api.public_urls"),
+        ApiKeys(app.home, clock),
+        secrets,
+        LoginThrottle(clock),
+    )
 
 
 def _anthropic_key(headers: RequestHeaders) -> str:

@@ -10,10 +10,8 @@ import msgspec
 from hermes.app import App, build
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
-from hermes.commands.formats import DAY_S, first_line
 from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import HermesError, UsageError
-from hermes.installation import install_hint
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api_keys import (
     DEFAULT_SCOPES,
@@ -23,6 +21,8 @@ from hermes.surfaces.gateway.api_server.api_keys import (
     Scope,
 )
 from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
+from hermes.text.formats import DAY_S, first_line
+from hermes.text.install_words import install_hint
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

@@ -1,6 +1,5 @@
 """The API server, on its own and as a part of the gateway."""
 
-import asyncio
 from collections.abc import Callable
 
 from hermes.app import App
@@ -8,13 +7,11 @@ from hermes.errors import SettingsError
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.adapter import AdapterDeps, GatewayPart, Inlet, override
-from hermes.surfaces.gateway.api_server.access_control import ApiAccess, OpenAIErrors
+from hermes.surfaces.gateway.api_server.access_control import OpenAIErrors, api_access
 from hermes.surfaces.gateway.api_server.api_keys import SECRET, ApiKeys
 from hermes.surfaces.gateway.api_server.routes import OpenAIRoutes
-from hermes.surfaces.web.access import LoginThrottle, Source
 from hermes.surfaces.web.application import InEnglish, WebApplication
 from hermes.surfaces.web.endpoint import routes_of
-from hermes.surfaces.web.hosts_and_origins import Addresses
 from hermes.surfaces.web.routes import RouteTable
 from hermes.surfaces.web.server import (
     ListenAddress,
@@ -48,8 +45,7 @@ class ApiServer:
         )
         routes = OpenAIRoutes(self._app, self._secrets)
         try:
-            scheme = "https" if settings.tls_cert else "http"
-            address = ListenAddress(scheme, settings.host, listener.getsockname()[1])
+            address = ListenAddress.of(settings, listener)
             server = WebServer(
                 self._application(routes, address),
                 listener,
@@ -58,24 +54,13 @@ class ApiServer:
                 protocols=self.protocols,
                 tls=settings,
             )
-            serving = server.start()
-            ready(f"{address.url}/v1")
-            try:
-                await asyncio.shield(serving)
-            finally:
-                await server.stop()
+            await server.serve(lambda: ready(f"{address.url}/v1"))
         finally:
             listener.close()
             await routes.close()
 
     def _application(self, routes: OpenAIRoutes, address: ListenAddress) -> InEnglish:
-        clock, settings = self._app.clock.now, self._app.settings.api
-        access = ApiAccess(
-            Source(Addresses(*address, settings.public_urls), "api.public_urls"),
-            ApiKeys(self._app.home, clock),
-            self._secrets,
-            LoginThrottle(clock),
-        )
+        access = api_access(self._app, self._secrets, address)
         errors = OpenAIErrors()
         table = RouteTable(
             routes_of(routes.endpoints(), errors), ignore_trailing_slash=True

@@ -12,7 +12,6 @@ from hermes.app import App, build
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
 from hermes.errors import HermesError, SettingsError, UsageError
-from hermes.installation import install_hint
 from hermes.settings import Secrets
 from hermes.settings.load import current_folder
 from hermes.surfaces.gateway.api_server.api_keys import ApiKeys
@@ -22,6 +21,7 @@ from hermes.surfaces.gateway.mcp_server.served_tools import (
     ServedTools,
 )
 from hermes.surfaces.web.hosts_and_origins import Host, Port, listening_on
+from hermes.text.install_words import install_hint
 from hermes.text.translation import in_language, translator
 
 t = translator(__name__)

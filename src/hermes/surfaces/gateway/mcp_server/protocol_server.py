@@ -4,7 +4,6 @@ Host, Origin, key and scope are checked by `surfaces/web` before the library see
 there are no protocol sessions that another key could take over.
 """
 
-import asyncio
 import re
 from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
@@ -21,17 +20,14 @@ from starlette.types import Receive, Scope, Send
 from hermes import __version__
 from hermes.app import App
 from hermes.settings import Secrets
-from hermes.surfaces.gateway.api_server.access_control import ApiAccess, OpenAIErrors
-from hermes.surfaces.gateway.api_server.api_keys import ApiKeys
+from hermes.surfaces.gateway.api_server.access_control import OpenAIErrors, api_access
 from hermes.surfaces.gateway.mcp_server.served_tools import (
     SERVED_SCOPES,
     ServedTools,
     served_caller,
 )
-from hermes.surfaces.web.access import LoginThrottle, Source
 from hermes.surfaces.web.application import InEnglish, WebApplication
 from hermes.surfaces.web.endpoint import CALLER
-from hermes.surfaces.web.hosts_and_origins import Addresses
 from hermes.surfaces.web.routes import Route, RouteTable
 from hermes.surfaces.web.server import (
     ListenAddress,
@@ -104,12 +100,10 @@ class McpHttpServer:
     async def run(self, ready: Callable[[str], object]) -> None:
         """Serves; calls `ready` with the address once it listens."""
         settings = self._app.settings.api
-        host, port = settings.host, settings.port
         require_safe(settings, section="api", who="The MCP server")
         hint = "Choose another port with --port."
-        listener = listen(host, port, who="The MCP server", hint=hint)
-        scheme = "https" if settings.tls_cert else "http"
-        address = ListenAddress(scheme, host, listener.getsockname()[1])
+        listener = listen(settings.host, settings.port, who="The MCP server", hint=hint)
+        address = ListenAddress.of(settings, listener)
         async with self._running:
             await self._start_managers()
             try:
@@ -121,23 +115,12 @@ class McpHttpServer:
                     protocols=ServerProtocols(),
                     tls=settings,
                 )
-                serving = server.start()
-                ready(f"{address.url}/mcp")
-                try:
-                    await asyncio.shield(serving)
-                finally:
-                    await server.stop()
+                await server.serve(lambda: ready(f"{address.url}/mcp"))
             finally:
                 listener.close()
 
     def _application(self, address: ListenAddress) -> InEnglish:
-        clock, settings = self._app.clock.now, self._app.settings.api
-        access = ApiAccess(
-            Source(Addresses(*address, settings.public_urls), "api.public_urls"),
-            ApiKeys(self._app.home, clock),
-            self._secrets,
-            LoginThrottle(clock),
-        )
+        access = api_access(self._app, self._secrets, address)
         methods = frozenset({"POST", "GET", "DELETE"})
         route = Route("http", methods, re.compile("/mcp"), "mcp", self._serve)
         table = RouteTable([route], ignore_trailing_slash=True)

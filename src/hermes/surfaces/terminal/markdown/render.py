@@ -118,7 +118,7 @@ class Markdown:
         return [row for block in blocks for row in self._draw(block, columns)]
 
     def whole(self, text: str, columns: int) -> list[Row]:
-        """Renders a text that is there as a whole, in the rows that it would have had piece by piece."""
+        """Renders a complete text, in the rows that it would have had piece by piece."""
         blocks = [*self._blocks.feed(text), *self._blocks.end()]
         return [row for block in blocks for row in self._draw(block, columns)]
 
@@ -333,7 +333,7 @@ class Markdown:
     def _with_marker(
         self, block: Block, first: list[Run], later: list[Run], columns: int
     ) -> Iterator[Row]:
-        """Renders rows behind a marker. A line that ends with two spaces ends its row."""
+        """Renders rows after a marker. A line that ends with two spaces ends its row."""
         lead = first
         room = max(columns - _width(first), 8)
         for part in _parts(block):

@@ -175,7 +175,9 @@ def _change(stack: list[str], change: "_Change") -> None:
 
 
 def _is_text(token: object) -> bool:
-    """Returns whether a token belongs to a string or a comment. If it holds the end of a line, it may go on behind it."""
+    """Returns whether a token belongs to a string or a comment. If it contains the end of a line, it may continue on
+    the next one.
+    """
     return str(token).startswith(
         ("Token.Literal.String", "Token.Comment.Multiline")
     ) or (str(token) == "Token.Comment")

@@ -247,7 +247,7 @@ function Plan({ question, session, from = "", orphan = false }) {
       html`<div class="asking-row">
       ${question.options.map(
         (one, place) => html`<${Button} key=${one} kind=${place ? "" : "primary"}
-        disabled=${Boolean(state) || (place > 0 && !may("approve"))} onClick=${() => answer(one)}>${one}<//>`,
+        disabled=${Boolean(state) || (place > 0 && !may("approve"))} onClick=${() => answer(one)}>${question.labels?.[place] ?? one}<//>`,
       )}
       <${Button} icon="edit" disabled=${Boolean(state)} onClick=${() => setIsEdited(!isEdited)}>
         ${isEdited ? t("Show the plan") : t("Edit the plan")}<//></div>
@@ -292,8 +292,8 @@ function PlainQuestion({ question, session, first = false, from = "", orphan = f
       question.options?.length > 0 &&
       html`<div class="asking-row">
       ${question.options.map(
-        (one) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed}
-        onClick=${() => answer(one)}>${one}<//>`,
+        (one, place) => html`<${Button} key=${one} disabled=${Boolean(state) || !allowed}
+        onClick=${() => answer(one)}>${question.labels?.[place] ?? one}<//>`,
       )}</div>`
     }
     ${

@@ -14,18 +14,11 @@ const WAYS = [
   [
     "key",
     "key",
-    t("Use an API key"),
+    t("Use an API key or an account"),
     t(
       "From Anthropic, OpenAI, OpenRouter, Google or another provider; or Codex's sign-in, if it is installed.",
     ),
-    KeyWay,
-  ],
-  [
-    "sign-in",
-    "user",
-    t("Sign in with an account"),
-    t("ChatGPT, OpenRouter, GitHub Copilot, Grok, Nous, Azure, Google or AWS, without a key."),
-    SignInWay,
+    KeyOrAccountWay,
   ],
   [
     "server",
@@ -42,6 +35,15 @@ const WAYS = [
     LocalWay,
   ],
 ];
+
+/** @param {WayProps} props */
+function KeyOrAccountWay({ onConnected }) {
+  return html`
+    <${KeyWay} onConnected=${onConnected} />
+    <h3>${t("Sign in with an account")}</h3>
+    <${SignInWay} onConnected=${onConnected} />
+  `;
+}
 
 /** @param {WayProps} props */
 export function Connect({ onConnected }) {

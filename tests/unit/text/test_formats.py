@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.text.plurals import count, short_number
+from hermes.text.formats import count, short_number
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from hermes.providers.embedded.scheduling import prefer_short_slices
+from hermes.providers.embedded.engine_child import prefer_short_slices
 
 _SCHED_GETATTR = {"x86_64": 315, "aarch64": 275}
 _SIZE_BYTES, _SLICE_OFFSET = 56, 24
