@@ -217,7 +217,11 @@ async def _notify_floor(postgres: LocalPostgres) -> float:
     took: list[float] = []
     listening = await asyncpg.connect(postgres.url())
     sending = await asyncpg.connect(postgres.url())
-    await listening.add_listener("floor", lambda *_: heard.set())
+
+    def hear(*_: object) -> None:
+        heard.set()
+
+    await listening.add_listener("floor", hear)
     for _ in range(300):
         heard.clear()
         begun = time.perf_counter()

@@ -10,10 +10,13 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MINORS = (11, 12, 13, 14)
+AT_ONCE = 2  # one waits for its programs and its last tests while the other works
+WORKERS = ("-n", "2")  # of pytest, for each interpreter
 TESTS = (
     # argparse
     "tests/unit/commands/test_command.py",
@@ -95,32 +98,42 @@ def install(python: Path, *what: str) -> None:
         subprocess.run([*pip, "--disable-pip-version-check", *what], check=True)
 
 
+def run_tests(program: Path, version: str, arguments: list[str]) -> bool:
+    """Whether everything passed on an interpreter. Prints what pytest said in one piece, as others run meanwhile."""
+    python = environment_for(program, version)
+    start = time.monotonic()
+    done = subprocess.run(
+        [python, "-m", "pytest", "-p", "no:cacheprovider", *WORKERS, *arguments],
+        cwd=ROOT,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    took = time.monotonic() - start
+    outcome = "failed" if done.returncode else "passed"
+    print(f"{done.stdout}Python {version}: {outcome} in {took:.0f} s.", flush=True)
+    return done.returncode == 0
+
+
 def main() -> int:
     """The exit code: 0 when everything passed on everything that was found."""
     arguments = sys.argv[1:] or list(TESTS)
-    failed: list[str] = []
+    found: list[tuple[Path, str]] = []
     for minor in MINORS:
         if sys.version_info[:2] == (3, minor):
             continue  # `make test` runs everything on this one
-        found = find_python(minor)
-        if found is None:
+        python = find_python(minor)
+        if python is None:
             print(f"Python 3.{minor}: not found, skipped.", file=sys.stderr, flush=True)
-            continue
-        program, version = found
-        python = environment_for(program, version)
-        start = time.monotonic()
-        done = subprocess.run(
-            [python, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
-            cwd=ROOT,
-            check=False,
-        )
-        took = time.monotonic() - start
-        print(
-            f"Python {version}: {'failed' if done.returncode else 'passed'} in {took:.0f} s.",
-            file=sys.stderr,
-        )
-        failed += [version] if done.returncode else []
-    return 1 if failed else 0
+        else:
+            found.append(python)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = [
+            pool.submit(run_tests, program, version, arguments)
+            for program, version in found
+        ]
+    return 0 if all(run.result() for run in runs) else 1
 
 
 if __name__ == "__main__":

@@ -5,11 +5,12 @@ What was tried again is listed at the end of the run; each is a bug to find. Uni
 """
 
 import contextlib
+import gc
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -58,11 +59,22 @@ def _hear_signals() -> None:
             )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is read stays to the end, so it is not looked through for garbage meanwhile."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.parts)  # all workers must have one order
+    tried_twice = _TRIED_TWICE.parts  # of 10,000 paths: `parents` would make 80,000
     for item in items:
-        if _TRIED_TWICE in item.path.parents:
+        if item.path.parts[: len(tried_twice)] == tried_twice:
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 

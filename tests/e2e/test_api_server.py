@@ -7,17 +7,22 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import msgspec
-import openai
 import pytest
 import pytest_asyncio
+from tests.fakes.first_use import OnFirstUse
 
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
+
+if TYPE_CHECKING:
+    import openai
+else:
+    openai = OnFirstUse("openai")
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 _PATIENCE = 30.0
@@ -45,7 +50,7 @@ class Service:
             base_url=url, api_key=key, max_retries=0, timeout=_PATIENCE
         )
 
-    def other(self, key: str) -> openai.AsyncOpenAI:
+    def other(self, key: str) -> "openai.AsyncOpenAI":
         return openai.AsyncOpenAI(
             base_url=self.url, api_key=key, max_retries=0, timeout=_PATIENCE
         )

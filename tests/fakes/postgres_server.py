@@ -186,7 +186,8 @@ class LocalPostgres:
             return False
 
     def _run(self, program: str, *options: str) -> str:
-        found = shutil.which(program) or str(self._programs / program)
+        own = self._programs / program  # Debian's on PATH is a script in front of it
+        found = str(own) if own.exists() else shutil.which(program) or program
         done = subprocess.run(
             [found, *options],
             check=True,

@@ -210,7 +210,7 @@ class CountingThreads(ThreadPoolExecutor):
 
     count = 0
 
-    # pyrefly: ignore[missing-override-decorator]
+    # pyrefly: ignore[missing-override-decorator, bad-override]
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         self.count += 1
         return super().submit(fn, *args, **kwargs)

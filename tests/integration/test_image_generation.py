@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import openai
 import pytest
 from tests.fakes.image_services import FakeFal, FakeImageApi, reply
 from tests.fakes.web_server import WebServer, web_server
@@ -75,6 +74,8 @@ async def test_openai_makes_and_changes_pictures() -> None:
 
 
 async def test_the_fake_speaks_what_the_official_library_understands() -> None:
+    import openai  # takes a second
+
     api = FakeImageApi(PICTURE)
     async with (
         web_server(api) as server,

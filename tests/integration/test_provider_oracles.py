@@ -1,11 +1,10 @@
 """The official SDKs read the fake server's streams as we do: so the fake is honest, and so are our readers."""
 
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from anthropic import AsyncAnthropic
-from openai import AsyncOpenAI
 
 from hermes.providers.build import build_model
 from hermes.schema.messages import AssistantMessage, UserMessage
@@ -16,6 +15,10 @@ from hermes.settings.models import ModelSettings
 from hermes.testing.formats import Format
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+    from openai import AsyncOpenAI
 
 TOOLS = (
     ToolSpec(
@@ -63,7 +66,9 @@ async def ours(server: ModelServer, wire: Format) -> AssistantMessage:
 
 
 @pytest.fixture
-async def openai() -> AsyncIterator[AsyncOpenAI]:
+async def openai() -> AsyncIterator["AsyncOpenAI"]:
+    from openai import AsyncOpenAI  # takes a second
+
     async with AsyncOpenAI(
         api_key="none", base_url="http://127.0.0.1:1", max_retries=0
     ) as client:
@@ -71,7 +76,9 @@ async def openai() -> AsyncIterator[AsyncOpenAI]:
 
 
 @pytest.fixture
-async def anthropic() -> AsyncIterator[AsyncAnthropic]:
+async def anthropic() -> AsyncIterator["AsyncAnthropic"]:
+    from anthropic import AsyncAnthropic  # takes three seconds
+
     async with AsyncAnthropic(
         api_key="none", base_url="http://127.0.0.1:1", max_retries=0
     ) as client:
@@ -80,7 +87,7 @@ async def anthropic() -> AsyncIterator[AsyncAnthropic]:
 
 @pytest.mark.parametrize("reply", REPLIES)
 async def test_openais_sdk_reads_chat_completions_as_we_do(
-    openai: AsyncOpenAI, reply: ScriptedResponse
+    openai: "AsyncOpenAI", reply: ScriptedResponse
 ) -> None:
     async with ModelServer(reply, reply) as server:
         message = await ours(server, "chat")
@@ -118,7 +125,7 @@ async def test_openais_sdk_reads_chat_completions_as_we_do(
 
 @pytest.mark.parametrize("reply", REPLIES)
 async def test_openais_sdk_reads_responses_as_we_do(
-    openai: AsyncOpenAI, reply: ScriptedResponse
+    openai: "AsyncOpenAI", reply: ScriptedResponse
 ) -> None:
     async with ModelServer(reply, reply) as server:
         message = await ours(server, "responses")
@@ -157,7 +164,7 @@ async def test_openais_sdk_reads_responses_as_we_do(
 
 @pytest.mark.parametrize("reply", REPLIES)
 async def test_anthropics_sdk_reads_messages_as_we_do(
-    anthropic: AsyncAnthropic, reply: ScriptedResponse
+    anthropic: "AsyncAnthropic", reply: ScriptedResponse
 ) -> None:
     async with ModelServer(reply, reply) as server:
         message = await ours(server, "anthropic")

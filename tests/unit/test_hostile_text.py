@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hermes.app.typed_part import typed_part
 from hermes.core.calls import fenced
+from hermes.media.spoken_text import SpokenStream
 from hermes.providers.embedded.native_model import written_call
 from hermes.surfaces.gateway.adapters.text_formats import (
     matrix_html,
@@ -76,6 +77,27 @@ def test_blanks_after_an_angle_bracket_are_kept() -> None:
 def test_a_run_of_marks_is_no_fence_and_no_code() -> None:
     assert "".join(split("`" * 20_000, 4_000)) == "`" * 20_000
     assert parse("`" * 8_000) == [("`" * 8_000, "")]
+
+
+@pytest.mark.parametrize("unit", ["_a ", "*a ", "__a ", "~~a ", "**a "])
+def test_emphasis_in_the_terminal_ends_within_2000_characters(unit: str) -> None:
+    mark = unit[: unit.index("a")]
+    far = unit * 60_000  # openers, only the last of which are near enough
+    shown = "".join(run for run, _ in parse(f"{far}b{mark}"))
+    assert shown.startswith(far[:-2_100])
+    assert not shown.endswith(mark)
+
+
+def test_a_long_table_is_one_block() -> None:
+    blocks = Blocks()
+    (table,) = [*blocks.feed("|a|\n|-|\n" + "|b\n" * 60_000), *blocks.end()]
+    assert (table.kind, len(table.lines)) == ("table", 60_002)
+
+
+def test_a_sentence_that_closes_nothing_is_read_aloud_after_all() -> None:
+    stream = SpokenStream()
+    found = [one for _ in range(2_000) for one in stream.feed("(A sentence. ")]
+    assert len(" ".join([*found, *stream.finish()])) > 23_000
 
 
 def test_blanks_in_a_heading_are_read_once() -> None:

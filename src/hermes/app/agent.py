@@ -96,7 +96,7 @@ class Agent:
     ) -> None:
         self._app = app
         self.tools_of: Callable[[str], tuple[Tool, ...]] = lambda _: ()
-        """Tools of the surface's own for a session, instead of ours of the same name. Set it before the first turn."""
+        """The surface's own tools for a session, which replace ours of the same name. Set it before the first turn."""
         self.buffers_of: Callable[[str], OpenBuffers | None] = lambda _: None
         """The editor that a session runs in, if it lends its unsaved files. Set it before the first turn."""
         self._secrets = secrets
@@ -108,9 +108,9 @@ class Agent:
         self._chosen: dict[str, EngineChoice] = {}
         self._modes: RecentDict[str, ApprovalMode | None] = RecentDict(_MAX_KNOWN_MODES)
         self._agents: RecentDict[str, _AgentLimits] = RecentDict(_MAX_KNOWN_MODES)
-        """What the files say that sessions work by as agents."""
+        """What the files of the sessions' agents say."""
         self._turn_commands: dict[str, PromptFile] = {}
-        """The commands from files that started the turns which run now."""
+        """The commands from files that started the running turns."""
         self._engines: dict[tuple[EngineChoice, ApprovalMode], Engine] = {}
         self._making = threading.Lock()
         self._made: EngineParts | None = None

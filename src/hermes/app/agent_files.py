@@ -13,7 +13,7 @@ t = translator(__name__)
 
 _Value = TypeVar("_Value")
 MAX_LISTED_AGENTS = 40
-"""So many agents are named to a model."""
+"""The most agents that are named to a model."""
 
 
 def tools_of(file: PromptFile, tools: Mapping[str, _Value]) -> dict[str, _Value]:

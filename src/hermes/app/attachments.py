@@ -48,7 +48,7 @@ _PICTURES = frozenset(
 )
 _TABLES = frozenset((".csv", ".tsv"))
 _LONG_TABLE_LINES = 20
-"""So many lines of a table are attached that is too long to be attached."""
+"""How many lines are attached of a table that is too long to be attached whole."""
 _PAGES = lazy_pattern(
     r"(?<=\.pdf|doc[xm]|dotx|xls[xm]|ppt[xm]|ppsx|epub|pynb)#(\d+)(?:-(\d+))?$",
     re.IGNORECASE,
@@ -74,7 +74,7 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
     guard: Guard
     is_far: bool = False
     listen: "Callable[[Path], str] | None" = None
-    """Understands a recording, or raises ToolFailed; without it, recordings are only named."""
+    """Transcribes a recording, or raises ToolFailed; without it, recordings are only named."""
     reads_documents: bool = True
     """Whether the text of documents is attached (`media.documents`)."""
     is_elsewhere: Callable[[str], bool] = lambda _: False

@@ -92,7 +92,7 @@ class OfferedModel(msgspec.Struct, frozen=True, kw_only=True):
     input_price: float | None = None
     output_price: float | None = None
     abilities: tuple[str, ...] = ()
-    """What it can do beside text, in words."""
+    """What it can do besides text, in words."""
 
     @property
     def facts(self) -> str:

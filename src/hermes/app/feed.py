@@ -71,7 +71,7 @@ class Feed:
         self._dropped = 0
         self._loop = self.loop = asyncio.get_running_loop()
         self.on_reader: Callable[[str, bool], None] | None = None
-        """Is told when a session gets its first reader, and when its last one has gone."""
+        """Called when a session gets its first reader, and when its last one has gone."""
         self._thread = get_ident()
         # An event that nobody subscribes to costs nothing, so other topics are left out while nobody reads a session.
         self._handle = bus.subscribe("agent.**", self._receive)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hermes.store.role_leases import HeldRole
 
 MACHINE_ROLE = "machine/"
-"""What the names of the roles of machines begin with."""
+"""The prefix of the names of machines' roles."""
 JOB_SURFACES = frozenset(("gateway", "worker", "cron"))
 """What runs jobs, unless `schedules.enabled` is off."""
 _MAX_LISTED = 100

@@ -45,7 +45,8 @@ _ASIDE = {
     "policy.yaml": "policy.imported.yaml",
     "locales": "locales.imported",
 }
-"""What decides or words what the user is asked, and under which name it is kept for the receiver to read."""
+"""Files that decide or word what the user is asked, and the names under which they are kept for the receiver to read.
+"""
 _RUNS = ("command", "script", "status_script", "binary", "program")
 """Settings that name a program."""
 _LEADS_OUT = (

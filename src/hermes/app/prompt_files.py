@@ -83,12 +83,12 @@ class PromptFile(msgspec.Struct, frozen=True, kw_only=True):
     without: tuple[str, ...] = ()
     """Tools that it may not use."""
     mode: str = ""
-    """What is asked about, if less is allowed than in the session."""
+    """The approval mode, if it allows less than that of the session."""
     budget: AgentBudget = AgentBudget()
     skills: tuple[str, ...] = ()
     """Skills whose text is in the prompt from the start."""
     lines: Mapping[str, int] = {}
-    """The lines of the file in which its keys stand."""
+    """The line of the file for each of its keys."""
     problem: str = ""
     """Why the file can't be used, with its path and line; empty if it can."""
     body: str = ""

@@ -60,7 +60,7 @@ class SessionService:
         self._failures: dict[str, HermesError] = {}
         self._waiting_goals = WaitingGoals(deps.app, self._start)
         self._parents: dict[str, str] = {}
-        """Sessions that a person moved to the background, and the session they went on in."""
+        """Sessions that a person moved to the background, and the session they continued in."""
         self._handed_over: set[str] = set()
         self._background = BackgroundTasks("following an answer")
 

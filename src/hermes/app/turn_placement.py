@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hermes.app.app import App
 
 WORKER_ROLE = "worker:"
-"""What the names of the roles of workers begin with."""
+"""The prefix of the names of workers' roles."""
 _PRESENCE_MAX_AGE_S = 2.0
 
 

@@ -38,7 +38,7 @@ _MAX_QUEUED = 10_000  # messages queued for the connection
 _CLOSE_TIMEOUT_S = 2.0
 
 Handler = Callable[["Msg"], Awaitable[None]]
-NOT_ENCRYPTED = "it does not ask for encryption"
+NOT_ENCRYPTED = t.logged("it does not ask for encryption")
 
 
 class EventsAddressError(HermesError):
@@ -315,6 +315,7 @@ def new_client() -> "Client":
     from nats.errors import Error
 
     class StrictClient(Client):
+        # pyrefly: ignore[missing-override-decorator]
         async def _process_info(
             self, info: dict[str, Any], initial_connection: bool = False
         ) -> None:

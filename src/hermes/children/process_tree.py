@@ -137,7 +137,7 @@ class ProcessState(NamedTuple):
 def read_state(pid: int) -> ProcessState | None:
     """Returns the state of a process; None if it has ended, even if it was not reaped yet."""
     try:
-        stat = (PROC / str(pid) / "stat").read_bytes()
+        stat = _read(pid, "stat")
     except OSError:
         return None
     state, parent, group, session, *_ = stat.rpartition(b")")[2].split()
@@ -158,9 +158,27 @@ def marks_of(pid: int) -> list[int]:
         return []
     found: list[bytes] = []
     with contextlib.suppress(OSError):  # it has ended, or another user owns it
-        found += _LIMIT.findall((PROC / str(pid) / "limits").read_bytes())
-        found += _VARIABLE.findall((PROC / str(pid) / "environ").read_bytes())
+        found += _LIMIT.findall(_read(pid, "limits"))
+        found += _VARIABLE.findall(_read(pid, "environ"))
     return [int(mark) for mark in found]
+
+
+def carries(pid: int, mark: int, variable: str = MARK_VARIABLE) -> bool:
+    """Whether a running process carries this mark: as its limit, or in this variable of its environment."""
+    number = str(mark).encode()
+    try:
+        limit = _LIMIT.search(_read(pid, "limits"))
+        if limit is not None and limit[1] == number:
+            return True
+        return variable.encode() + b"=" + number in _read(pid, "environ").split(b"\0")
+    except OSError:  # it has ended, or another user owns it
+        return False
+
+
+def _read(pid: int, name: str) -> bytes:
+    """Returns what the kernel says about a process. Hundreds are read for each command: a Path for each would cost more."""
+    with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:  # noqa: PTH123
+        return file.read()
 
 
 def process_name(pid: int) -> str:

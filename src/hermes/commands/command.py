@@ -38,7 +38,7 @@ Role: TypeAlias = Literal["owner", "user", ""]
 """Who may use a command in a chat app; empty when nobody may."""
 
 Scope: TypeAlias = Literal["observe", "chat", "approve", "admin", ""]
-"""What a token must be good for to use a command over HTTP; empty when none is."""
+"""The scope that a token needs to use a command over HTTP; empty when no token may."""
 
 HELP_CONTEXT = "command help"
 """The key of parameters' help in the catalogue of sentences."""
@@ -57,7 +57,7 @@ class Arg(msgspec.Struct, frozen=True):
     excludes: str = ""
     """Options with the same word here can't be given together."""
     after_dashes: bool = False
-    """Everything behind `--` goes here as it is."""
+    """Everything after `--` goes here as it is."""
     current: str = ""
     """What fills it in a chat: `session`. Then it is no parameter there."""
 
@@ -159,14 +159,14 @@ class Command:
     ) -> None:
         self.function = function
         self.name = name
-        """What is typed in the shell behind `hermes`; empty for a command of chats alone."""
+        """What is typed in the shell after `hermes`; empty for a command that only chats have."""
         self.slash, *self._slash_names = slash.split() or [""]
         self.role: Role = role
         self.scope: Scope = scope
         self.group = group
         """Its heading in help, in English."""
         self.private = private
-        """Whether it shows more than the session it is given in: not where others read along."""
+        """Whether it shows more than the session it is given in, so that it is refused where others read along."""
         self.is_async = inspect.iscoroutinefunction(function)
 
     @property

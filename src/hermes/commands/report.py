@@ -20,9 +20,8 @@ from hermes.commands.views import Block, line
 from hermes.errors import HermesError, SessionNotFound, UsageError, os_reason
 from hermes.primitives.files import create_private
 from hermes.primitives.untyped import object_of
-from hermes.schema.events import ModelRetried, ReplyRejected, TurnEnded
+from hermes.schema.events import LoginExpired, ModelRetried, ReplyRejected, TurnEnded
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
-from hermes.schema.sign_ins import LoginExpired
 from hermes.settings import Home
 from hermes.settings.redaction import mask, mask_personal
 from hermes.text.translation import in_language, translator

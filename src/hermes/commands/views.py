@@ -12,7 +12,7 @@ OK, WARN, FAIL = "ok", "warn", "fail"
 """The marks of findings, the same in every command."""
 
 Fit: TypeAlias = Literal["leave", "cut", "wrap", "hang"]
-"""What becomes of a line that is wider than the screen; `hang` wraps the words of its last span below one another."""
+"""What happens to a line that is wider than the screen; `hang` wraps the words of its last span below one another."""
 
 
 class Span(msgspec.Struct, frozen=True):

@@ -24,6 +24,7 @@ from hermes.primitives.tasks import cancel_and_wait, running
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
     CompactionFailed,
+    LoginExpired,
     MessageDelta,
     ModelPreparing,
     ModelRetried,
@@ -54,7 +55,6 @@ from hermes.schema.model import (
     ToolCallStarted,
 )
 from hermes.schema.model import ReasoningPiece as Thought
-from hermes.schema.sign_ins import LoginExpired
 from hermes.text.translation import translator
 
 t = translator(__name__)

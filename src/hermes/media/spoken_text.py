@@ -40,7 +40,11 @@ _ABBREVIATION = lazy_pattern(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|No|Nr|ca|approx|Fig|e\.g|i\.e|z\.B|d\.h|u\.a)|\b[A-Za-z]|(?:^|\s)\d{1,3})\.$"
 )
 _MIN_SENTENCE_CHARACTERS = 20
-_MAX_PASSES = 8
+_MAX_PASSES = 4
+_MAX_LINE_CHARACTERS = 2_000
+"""Of a line that waits for the end of a link or of inline code."""
+_MAX_END_CHARACTERS = 64
+"""Of the marks that end a sentence."""
 
 
 def spoken(markdown: str) -> str:
@@ -71,6 +75,7 @@ class SpokenStream:
         self._line = ""
         self._ready = ""
         self._is_code = False
+        self._examined = 0  # characters of the line in which no whole sentence ends
 
     def feed(self, text: str) -> list[str]:
         """Takes the next piece. Returns the sentences that are complete now."""
@@ -90,6 +95,7 @@ class SpokenStream:
         return list(sentences(rest))
 
     def _end_line(self, line: str) -> None:
+        self._examined = 0
         if _FENCE_MARK.match(line):
             self._is_code = not self._is_code
         elif not self._is_code:
@@ -97,14 +103,18 @@ class SpokenStream:
 
     def _take_sentences(self) -> None:
         """Takes whole sentences of the last line, unless one ends inside a link or inline code."""
-        ends = [
-            end
-            for end in _sentence_ends(self._line)
-            if _is_balanced(self._line[:end]) and end < len(self._line)
-        ]
-        if ends:
-            self._ready += self._line[: ends[-1]] + " "
-            self._line = self._line[ends[-1] :].lstrip(" ")
+        is_long = len(self._line) > _MAX_LINE_CHARACTERS
+        found = _sentence_ends(self._line, 0 if is_long else self._examined)
+        ends = [end for end in found if end < len(self._line)]
+        whole = (
+            end for end in reversed(ends) if is_long or _is_balanced(self._line[:end])
+        )
+        cut = self._line.rfind(" ") + 1 if is_long else 0
+        self._examined = max(0, len(self._line) - _MAX_END_CHARACTERS)
+        if end := next(whole, cut):
+            self._ready += self._line[:end] + " "
+            self._line = self._line[end:].lstrip(" ")
+            self._examined = 0
 
     def _spoken(self) -> list[str]:
         """The sentences so far; a short one waits for the next."""
@@ -147,8 +157,8 @@ def _line(line: str) -> str:
     return f"{rest}." if is_item and rest[-1] not in _ENDS else rest
 
 
-def _sentence_ends(text: str) -> Iterator[int]:
-    for found in _SENTENCE_END.finditer(text):
+def _sentence_ends(text: str, start: int = 0) -> Iterator[int]:
+    for found in _SENTENCE_END.finditer(text, start):
         if not _ABBREVIATION.search(text[max(0, found.start() - 12) : found.end()]):
             yield found.end()
 

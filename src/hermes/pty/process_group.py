@@ -16,9 +16,8 @@ from typing import Self
 from hermes.children.helper_programs import find_program
 from hermes.children.orphan_reaper import OrphanReaper
 from hermes.children.process_tree import (
-    PROC,
     ProcessTree,
-    marks_of,
+    carries,
     new_mark,
     send_signal,
 )
@@ -50,7 +49,6 @@ class PtyChild:
         self.pid = pid
         self.code: int | None = None
         self._mark = mark
-        self._variable = f"{_MARK_VARIABLE}={mark}".encode()
         self._tree = ProcessTree(pid, self._is_marked)
         self._reaper = reaper
         self._foreground = pid
@@ -122,8 +120,8 @@ class PtyChild:
     def hang_up(self, foreground: int) -> None:
         """Sends SIGHUP to everything at the terminal; `foreground` is the process group that has it."""
         self._foreground = foreground
-        self._signal(signal.SIGHUP)
-        self._signal(signal.SIGCONT)  # a stopped process would not receive it
+        # A stopped process would not receive the first without the second.
+        self._signal(signal.SIGHUP, signal.SIGCONT)
 
     def end(self) -> None:
         """Waits for everything at the terminal to end; sends SIGTERM, then SIGKILL, to what does not."""
@@ -151,20 +149,16 @@ class PtyChild:
         return True
 
     def _is_marked(self, pid: int) -> bool:
-        if self._mark in marks_of(pid):
-            return True
-        try:
-            environ = (PROC / str(pid) / "environ").read_bytes()
-        except OSError:  # it has ended, or another user owns it
-            return False
-        return self._variable in environ.split(b"\0")
+        return carries(pid, self._mark, _MARK_VARIABLE)
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _signal(self, *numbers: signal.Signals) -> None:
         running = self.code is None
-        send_signal(self._tree.members(with_child=running), number)
+        receivers = self._tree.members(with_child=running)
         if running:
             groups = {self.pid, self._foreground} - {0}
-            send_signal([-group for group in groups], number)
+            receivers += [-group for group in groups]
+        for number in numbers:
+            send_signal(receivers, number)
 
     def _pause(self, seconds: float) -> None:
         if self._pidfd < 0:

@@ -45,6 +45,7 @@ _OTHERS: tuple[type[Event], ...] = (
     events.QuestionAnswered,
     events.ModelRetried,
     events.ReplyRejected,
+    events.LoginExpired,
     events.AuxiliaryCalled,
     events.PictureDescribed,
     events.PictureReduced,
@@ -68,7 +69,6 @@ _LOADED_LATER = (
     ("hermes.schema.goals", "GOAL_EVENTS"),
     ("hermes.schema.schedules", "SCHEDULE_EVENTS"),
     ("hermes.schema.mcp", "MCP_EVENTS"),
-    ("hermes.schema.sign_ins", "SIGN_IN_EVENTS"),
     ("hermes.schema.boards", "KANBAN_EVENTS"),
 )
 """Events that most sessions don't have: the modules, and the names of their tuples. The first two are needed most."""

@@ -14,22 +14,24 @@ from hermes.settings.key_shapes import AMPERSAND, HIDDEN, PRIVATE_KEY, compiled
 
 # `key` counts only within a name. The lookbehind stands after the first letter, because `re` looks for a set of first
 # letters far faster than for an assertion.
-_WORDS = r"(k(?<=[a-z_.\-]k)ey|token|secret|pass(?:w(?:or)?d|phrase)?|pwd|credential)(s?)(?:_?\d{1,2})?"
-_SEPARATOR = r"\\*[\"'`]?\]?\s{0,4}(?:=>|:=|[:=](?![:=]))[ \t]{0,8}|>"
+_WORDS = r"(k(?<=[a-z_.\-]k)ey|token|secret|pass(?:w(?:or)?d|phrase)?|pwd?|credential)(s?)(?:_?\d{1,2})?"
+_SEPARATOR = r"\\*[\"'`]?\]?\s{0,4}(?:=>|:=|[:=](?![:=]))[ \t]{0,8}|[ \t]{1,4}(?:->|→)[ \t]{1,8}|>"
 _NAMED = rf"{_WORDS}({_SEPARATOR})"
 _NAMED_OR_BLANK = rf"{_WORDS}({_SEPARATOR}|[ \t]{{1,8}})"
 _NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"
 _QUOTED_START = r"(\\*)([\"'`])"
 # A password may hold `&`; the next field of a form (`&user=`) or the next command (`&&`) is no part of it.
 _BARE = rf"(?:[^\s\"'`,;&<>(){{}}\[\]\\|]|{AMPERSAND}){{1,1000}}+"
+# A comma or semicolon belongs to a password if neither a blank nor the next field (`,user=`) follows.
+_REST = r"(?:[,;](?![a-zA-Z_][\w.\-]{0,80}[ \t]{0,2}[:=])[^\s\"'`,;&<>(){}\[\]\\|]{1,200}+){1,20}+"
 _BARE_VARIABLE = rf"(?:[^\s\"'`\\&|<>]|{AMPERSAND}){{1,1000}}+"
 _CAMEL = r"(?<=[a-z0-9])(?=[A-Z])"
 _NAMES = (
-    r"(?:^|[_.\-])(?:tokens?|secrets?|pass|pwd|credentials?|(?:api|private|access|secret|auth|encryption|signing|master"
+    r"(?:^|[_.\-])(?:tokens?|secrets?|pass|pwd?|credentials?|(?:api|private|access|secret|auth|encryption|signing|master"
     r"|deploy|license|account|shared|service|admin|hmac|storage|webhook)[_.\-]?(?:access[_.\-]?)?keys?)(?:_?\d{1,2})?$"
     r"|(?:password|passwd|passphrase|apikey|accesskey|secretkey)s?(?:_?\d{1,2})?$"
 )
-_NAMES_OF_PASSWORDS = r"(?:passwords?|passwd|passphrases?|pass|pwd)(?:_?\d{1,2})?$"
+_NAMES_OF_PASSWORDS = r"(?:passwords?|passwd|passphrases?|pass|pwd?)(?:_?\d{1,2})?$"
 _LONGEST_NAME, _LONGEST_VALUE = 80, 4_000
 _MAX_JUDGED_CHARACTERS = 200
 """How much of a value is looked at to tell whether it is a secret."""
@@ -104,7 +106,7 @@ def mask_named(text: str, low: str) -> str:
     if masked != text:
         low = lowered(masked)
     has_blank = "--" in low or "'" in low or "login " in low
-    if not (has_blank or "=" in low or ":" in low or ">" in low):
+    if not (has_blank or "=" in low or ":" in low or ">" in low or "→" in low):
         return masked
     return _without_values(masked, low, _NAMED_OR_BLANK if has_blank else _NAMED)
 
@@ -196,9 +198,23 @@ def _bare_value(text: str, name: _Name, found: "re.Match[str]") -> _Span | None:
         or name.is_option
         or _in_form(text, found.start(3) - len(name.written), bare.end())
     )
-    if not _is_bare_secret(value, is_password=name.is_password, is_given=is_given):
-        return None
-    return start, start + len(value)
+    if "-" in found[3] or "→" in found[3]:
+        return _after_arrow(name, value, start)
+    is_secret = _is_bare_secret(value, is_password=name.is_password, is_given=is_given)
+    if name.is_password and (rest := compiled(_REST).match(text, bare.end())):
+        value = text[start : rest.end()].rstrip(".:!?")
+        is_secret = is_secret or _is_bare_secret(
+            value, is_password=True, is_given=is_given
+        )
+    return (start, start + len(value)) if is_secret else None
+
+
+def _after_arrow(name: _Name, value: str, start: int) -> _Span | None:
+    """Returns the value in `password -> x`. After other names an arrow mostly leads to a type or a file."""
+    is_secret = _is_bare_secret(value, is_password=name.is_password, is_given=False)
+    if is_secret and (name.is_password or is_random(value)):
+        return start, start + len(value)
+    return None
 
 
 def _after_blank(

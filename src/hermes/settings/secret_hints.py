@@ -11,14 +11,14 @@ _LONGEST_LINE = 2_000
 """In longer text the careful look costs less than asking here first."""
 _LONGEST_KIND = 12
 """How much of a name may come before the word that the quick search finds: `encryption key`."""
-_ROOTS = ("key", "token", "secret", "pass", "pwd", "cred", "sig", "auth")
+_ROOTS = ("key", "token", "secret", "pass", "pw", "cred", "sig", "auth")
 _KINDS_OF_KEY = (  # how the words before `key` end: api, private, access, secret, auth, ...
     "pi|te|ss|et|th|on|ng|er|oy|se|nt|ed|ce|in|ac|ge|ok"
 )
 _KEY = rf"key(?:(?<=(?:{_KINDS_OF_KEY})key)|(?<=(?:{_KINDS_OF_KEY})[_.\-]key))"
-_PASSWORD = r"(?:pass(?:w(?:or)?d|phrase)?|pwd)"  # noqa: S105 - a pattern
+_PASSWORD = r"(?:pass(?:w(?:or)?d|phrase)?|pwd?)"  # noqa: S105 - a pattern
 _WORD = rf"(?:token|secret|credential|{_PASSWORD}|{_KEY})s?(?:_?\d{{1,2}})?"
-_SEPARATOR = r"\\*+[\"'`]?+\]?+\s{0,4}+(?:=>|:=|[:=](?![:=]))[ \t]{0,8}+"
+_SEPARATOR = r"\\*+[\"'`]?+\]?+\s{0,4}+(?:=>|:=|->|→|[:=](?![:=]))[ \t]{0,8}+"
 _STOPS = r"\s\"'`,;<>(){}\[\]\\|"
 _COUNT = r"\d.,:_/%+\-"
 _QUOTED = (  # except what is empty, a placeholder or a sentence; where an escaped quote ends is not looked for
@@ -31,7 +31,7 @@ _BARE = (  # a digit and something else than a number; after `12` even a `k`, wh
     rf"(?:{_LONG_VALUE}|(?=[^{_STOPS}\d]{{0,60}}\d)[{_COUNT}]{{0,60}}[^{_STOPS}{_COUNT}])"
 )
 # Fewer steps than `_SEPARATOR` for the same words, and a little more permissive: what matters is that each is short.
-_TO_VALUE = r"[:=][:=>]?[ \t]*+"
+_TO_VALUE = r"(?:[:=][:=>]?|->|→)[ \t]*+"
 _SOME_VALUE = (  # or a line break, or the start of a block in YAML
     rf"[\"'`\\\r\n|>]|(?=[^{_STOPS}]{{6}})(?:[^{_STOPS}\d]{{0,60}}+\d|[^{_STOPS}]{{16}})"
 )
@@ -42,23 +42,25 @@ _SPELLED_VALUE = (
 )
 _AFTER_NAME = r"[s_\d]{0,4}+(?:>|[\\\"'`\]\s]*+"
 _AFTER_KEY = rf"{_AFTER_NAME}(?:{_TO_VALUE}(?:{_SOME_VALUE})|{_SPELLED_VALUE}))"
+_WITH_COMMA = rf"[^{_STOPS}]{{1,5}}[,;][^{_STOPS}]"
 _AFTER_PASS = (
-    rf"{_AFTER_NAME}(?:{_TO_VALUE}(?:\d{{4}}|{_SOME_VALUE})|{_SPELLED_VALUE}))"
+    rf"{_AFTER_NAME}(?:{_TO_VALUE}(?:\d{{4}}|{_WITH_COMMA}|{_SOME_VALUE})|{_SPELLED_VALUE}"
+    rf"|\([\"'`]?[^{_STOPS}]{{4}}))"
 )
 # A quick search for a name with some value, and a closer one.
 _SOME_TOKEN = rf"token{_AFTER_KEY}"
 _SOME_KEY = rf"key(?>(?<=[a-z_.\-]key)|(?<=(?:{_KINDS_OF_KEY}) key)){_AFTER_KEY}"
 _SOME_PASS = rf"pass[wordphasec]*+{_AFTER_PASS}"
 _SOME_SECRET = rf"secret{_AFTER_KEY}"
-_SOME_PWD = rf"pwd{_AFTER_PASS}"
+_SOME_PWD = rf"pwd?{_AFTER_PASS}"
 _SOME_CREDENTIAL = rf"credential(?:{_AFTER_KEY}|s?+[ \t])"
 _VALUED = rf"s?(?:_?\d{{1,2}})?{_SEPARATOR}(?:{_QUOTED}|{_BARE})"
-_VALUED_PIN = rf"(?:{_VALUED}|s?(?:_?\d{{1,2}})?{_SEPARATOR}\d{{4}})"
+_VALUED_PIN = rf"(?:{_VALUED}|s?(?:_?\d{{1,2}})?{_SEPARATOR}(?:\d{{4}}|{_WITH_COMMA}))"
 _VALUED_TOKEN = rf"token{_VALUED}"
 _VALUED_KEY = rf"{_KEY}{_VALUED}"
 _VALUED_PASS = rf"{_PASSWORD}{_VALUED_PIN}"
 _VALUED_SECRET = rf"secret{_VALUED}"
-_VALUED_PWD = rf"pwd{_VALUED_PIN}"
+_VALUED_PWD = rf"pwd?{_VALUED_PIN}"
 _VALUED_CREDENTIAL = rf"credential{_VALUED}"
 # What is searched for if the line has the word, in pairs: quickly, and closely.
 _TOKEN = ((_SOME_TOKEN, _VALUED_TOKEN),)
@@ -128,7 +130,7 @@ def may_name_secret(text: str, low: str, *, is_pair: bool) -> bool:
     if "p" in low:
         if "pass" in low:
             searches += _PASS
-        if "w" in low and "pwd" in low:
+        if "w" in low and "pw" in low:
             searches += _PWD
     if not searches:
         return (is_pair and _has_other_field(low)) or _has_pin(text)

@@ -9,7 +9,7 @@ import re
 from hermes.settings.key_shapes import AMPERSAND, HIDDEN, compiled, compiled_for
 from hermes.settings.named_secrets import is_random, lowered, stands_for_secret
 
-_PASSWORD = r"(?<![a-z])pass(?:word|wd|phrase|code)?s?|(?<![a-z])pwd|(?<![a-z])pin(?: code| number)?"  # noqa: S105
+_PASSWORD = r"(?<![a-z])pass(?:word|wd|phrase|code)?s?|(?<![a-z])pwd?(?![a-z])|(?<![a-z])pin(?: code| number)?"  # noqa: S105
 _KINDS_OF_KEY = (
     "api|private|access|secret|auth|encryption|signing|master|deploy|license|account|shared|service|admin|hmac|storage"
     "|webhook"
@@ -25,12 +25,13 @@ _WORDS_BETWEEN = (
 _WORD = r"[^\s:'\"]{1,60}+(?:://[^\s:'\"]{1,80}+(?::\d{1,5}+)?)?+"
 _WHOSE = rf"(?:'[^'\n]{{1,100}}+'|\"[^\"\n]{{1,100}}+\"|(?!(?:is|was)[ \t]){_WORD}(?:[ \t](?!(?:is|was|set|are)[ \t:]){_WORD}){{0,3}}+)"  # noqa: E501
 _NEXT_LINE = r"[ \t]{0,4}[:=][ \t]{0,4}(?:[|>][+\-]?\d?[ \t]{0,4})?(?:\r?\n[ \t]{0,80}){1,3}(?=\S{1,200}[ \t]{0,8}(?:\r?\n|$))"
+_IN_BRACKETS = r"[ \t]{1,4}\((?=[^\s()]{4,202}\))"
 _VALUE = (
     r"(?=[^\s\"'`,;<>(){}\[\]\\|]{0,100}\d)"
     rf"(?:[^\s&\"'`,;<>(){{}}\[\]\\|]|{AMPERSAND}){{4,200}}+"
 )
 SPELLED = (
-    rf"{_NAME}(?:(?P<said>(?:[ \t](?:for|of)[ \t]{_WHOSE})?+(?:{_WORDS_BETWEEN}|[ \t]{{0,4}}[:=][ \t]{{0,4}}(?![^\s/]{{0,2}}//))|{_NEXT_LINE})"  # noqa: E501
+    rf"{_NAME}(?:(?P<said>(?:[ \t](?:for|of)[ \t]{_WHOSE})?+(?:{_WORDS_BETWEEN}|[ \t]{{0,4}}[:=][ \t]{{0,4}}(?![^\s/]{{0,2}}//))|{_NEXT_LINE}|{_IN_BRACKETS})"  # noqa: E501
     r"|[ \t]{1,4}|[ \t]{0,4}(?:\r?\n[ \t]{0,80}))"
     rf"(?(login)(?:[^\s/:]{{1,40}}[ ]?[/:][ ]?)?)[\"'`]?(?P<value>{_VALUE})"
 )
@@ -72,6 +73,10 @@ def _is_secret(value: str, before: str, found: "re.Match[str]") -> bool:
         return False
     if before.lower().startswith("pin"):
         return before.startswith("PIN") and value.isdigit()
+    if "(" in before:  # `password (x)`, but not the call `get_password (x)`
+        is_call = found.string.endswith(("_", ".", "-"), 0, found.start())
+        is_password = found["password"] is not None and not is_call
+        return is_password and _is_password(value)
     if found["password"] is None or found["said"] is None:
         return is_random(value)
     return _is_password(value)

@@ -77,9 +77,9 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     """Tools made elsewhere: the web, a browser, MCP servers, plugins, delegation."""
     choice: ToolChoice = ToolChoice()
     seen: FileStamps | None = None
-    """What the session knows of files, if somebody else has to clear it."""
+    """What the session knows about files, if somebody else has to clear it."""
     listen: Listen | None = None
-    """Understands recordings; without it they are not text."""
+    """Transcribes recordings; without it, they are not read as text."""
     reads_documents: bool = True
     """Whether `read_file` shows the text of documents (`media.documents`)."""
     buffers: "OpenBuffers | None" = None

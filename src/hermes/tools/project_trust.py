@@ -14,7 +14,7 @@ from hermes.primitives.files import replace_file
 _FILE = "trusted_projects.json"
 _LOCK_TIMEOUT_S = 5.0
 CHECKS = "#checks"
-"""Behind a folder's path: its `verify` and `lint` commands."""
+"""Follows a folder's path, and stands for its `verify` and `lint` commands."""
 
 
 def is_trusted(hermes_home: Path, place: str, digest: str) -> bool:

@@ -150,7 +150,7 @@ _BUILD_NAMES = r"""(?ix) ^(
       | te?mp([-_.].*)? | .*[-_.]te?mp | scratch.* | \*\.te?mp
     )$"""
 _OPEN_OF_HOME = frozenset(("cache", "skills", "memories", "media"))
-"""What of Hermes' own home may be read unasked; everything else there holds secrets or policy."""
+"""What may be read in Hermes' own home without asking; everything else there holds secrets or policy."""
 _CODE_OF_USER = r"""(?x) ^(
         \.cargo/(registry|git) | \.rustup/toolchains | \.pyenv/versions | \.nvm/versions | \.rbenv/versions
       | \.local/(lib|share/(uv|pipx|man|mise/installs)) | \.m2/repository | \.gradle/caches

@@ -43,13 +43,17 @@ _SWITCHED_OFF = (
     *("MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints"),
     *("PaintHolding", "PreconnectToSearch", "ThirdPartyStoragePartitioning"),
 )
+CHROMIUM_ARGUMENTS = [
+    f"--disable-features={','.join(_SWITCHED_OFF)}",
+    "--disable-gpu",  # to draw in software costs less than a graphics card in software
+]
 _FAILED = pytest.StashKey[bool]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    here = Path(__file__).parent.parts
     for item in items:
-        if here in item.path.parents:
+        if item.path.parts[: len(here)] == here:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
@@ -98,6 +102,10 @@ class Board:
     async def new_link(self) -> str:
         """Another link that works once."""
         return (await self.hermes.run("dashboard", "--link")).out.strip()
+
+    def sign_in_with(self, link: str) -> None:
+        """The next page signs in anew: no browser is known any more."""
+        self.link, self.cookies = link, None
 
     def asked(self, number: int = -1) -> list[dict[str, Any]]:
         """The messages of a request to the model."""
@@ -165,7 +173,7 @@ async def browser(chromium: Path) -> AsyncIterator[Browser]:
             executable_path=chromium,
             env=dict[str, str | float | bool](browser_environment(environment())),
             chromium_sandbox=not needs_no_sandbox(),
-            args=[f"--disable-features={','.join(_SWITCHED_OFF)}"],
+            args=CHROMIUM_ARGUMENTS,
         )
         yield found
         await found.close()

@@ -2,9 +2,20 @@
 
 import re
 
+import pytest
 from playwright.async_api import Page, expect
 from tests.e2e.dashboard.conftest import Board, Complaints
 from tests.e2e.dashboard.walking import go
+
+
+@pytest.fixture
+def dashboard(shared: Board) -> Board:
+    return shared
+
+
+@pytest.fixture
+def page(visit: Page) -> Page:
+    return visit
 
 
 async def test_it_loads_without_a_complaint(page: Page, dashboard: Board) -> None:
@@ -79,6 +90,7 @@ async def test_a_browser_that_is_no_longer_known_is_told_how_to_get_in(
     page: Page, dashboard: Board, complaints: Complaints
 ) -> None:
     await dashboard.hermes.run("dashboard", "--sign-out")
+    dashboard.sign_in_with(await dashboard.new_link())
     await page.evaluate("fetch('/api/auth').catch(() => {})")
     await page.keyboard.press("Control+k")  # asks for sessions
     await expect(page.get_by_role("heading", name="You are signed out")).to_be_visible()

@@ -144,6 +144,9 @@ async def test_what_is_written_touches_nothing_above_it(
     )
     await say(page, "one")
     await rests(page, 1)
+    drawn = page.locator(".message.assistant:not(.live)")
+    again = page.get_by_role("button", name="Try again")  # of the last reply only
+    await expect(drawn.nth(0).locator(again)).to_be_attached()
     await page.evaluate(
         """() => {
             window.touched = 0;
@@ -153,6 +156,7 @@ async def test_what_is_written_touches_nothing_above_it(
     )
     await say(page, "two")
     await rests(page, 2)
+    await expect(drawn.nth(1).locator(again)).to_be_attached()
     assert (
         await page.evaluate("window.touched") <= 2
     )  # it is no longer the last, so its "Try again" goes

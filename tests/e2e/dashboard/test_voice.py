@@ -10,6 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 from tests.e2e.dashboard.chatting import box
 from tests.e2e.dashboard.conftest import (
+    CHROMIUM_ARGUMENTS,
     PATIENCE,
     Board,
     Complaints,
@@ -72,6 +73,7 @@ async def listening(
             env=dict[str, str | float | bool](browser_environment(environment())),
             chromium_sandbox=not needs_no_sandbox(),
             args=[
+                *CHROMIUM_ARGUMENTS,
                 "--use-fake-device-for-media-stream",
                 f"--use-file-for-fake-audio-capture={heard}",
                 "--autoplay-policy=no-user-gesture-required",

@@ -1,8 +1,10 @@
 """A dashboard on loopback with a home of its own, and clients that speak to it as browsers and scripts do."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,12 @@ from hermes.surfaces.dashboard.server import ServedDashboard, serve
 PATIENCE = 30.0
 
 
+@cache
+def certificates() -> ssl.SSLContext:
+    """One for all tests: to read those of the system takes as long as to build a dashboard."""
+    return ssl.create_default_context()
+
+
 class Harness:
     """A running dashboard as tests see it."""
 
@@ -29,7 +37,7 @@ class Harness:
         self.url = served.board.url
         self.host = self.url.removeprefix("http://")
         self.client = httpx2.AsyncClient(
-            base_url=self.url, timeout=PATIENCE, trust_env=False
+            base_url=self.url, timeout=PATIENCE, trust_env=False, verify=certificates()
         )
         self._keys = Keyring(app.home, app.clock.now)
 

@@ -39,6 +39,7 @@ from hermes.tools.sandbox.seccomp import calls_of
 PYTHON = os.path.realpath(sys.executable)
 """The interpreter itself: where its environment lies, under /tmp perhaps, a confined command may not see."""
 SECRET = "the-decoy-secret"  # noqa: S105 - a decoy
+_PROVEN = set[str]()
 
 
 def missing(what: str) -> None:
@@ -274,6 +275,12 @@ class Machine:
             or not text.count("\n") >= 3
         ):
             pytest.fail(f"THE SANDBOX DOES NOT HOLD, nothing else was tried: {text}")
+
+    async def prove_once(self) -> None:
+        """The same, once for each kind of sandbox: for commands that reach for nothing but the decoys."""
+        if self.sandbox.kind not in _PROVEN:
+            await self.prove()
+            _PROVEN.add(self.sandbox.kind)
 
     def assert_untouched(self) -> None:
         assert self.fingerprint() == self.before

@@ -261,7 +261,7 @@ PLANTS = [
 
 @pytest.mark.parametrize("command", PLANTS)
 async def test_what_runs_later_is_as_before(machine: Machine, command: str) -> None:
-    await machine.prove()
+    await machine.prove_once()
     make_repositories(machine.workspace)
     before = later(machine.workspace)
     result = await machine.run(command.format(out=machine.outside))
@@ -314,7 +314,7 @@ TRAPS = {
 async def test_undoing_follows_nothing_a_command_prepared(
     machine: Machine, trap: str
 ) -> None:
-    await machine.prove()
+    await machine.prove_once()
     make_repositories(machine.workspace)
     before = later(machine.workspace)
     result = await machine.run(TRAPS[trap].format(out=machine.outside))

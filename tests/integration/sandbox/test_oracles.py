@@ -120,7 +120,10 @@ def filled(command: str, machine: Machine) -> str:
 
 @pytest.mark.parametrize("name", [*DESTRUCTIVE, *ONLY_CONFINED])
 async def test_nothing_outside_is_touched(machine: Machine, name: str) -> None:
-    await machine.prove()
+    if name in ONLY_CONFINED:
+        await machine.prove()
+    else:
+        await machine.prove_once()
     command = filled((DESTRUCTIVE | ONLY_CONFINED)[name], machine)
     result = await machine.run(command, timeout=20)
     machine.assert_untouched()
@@ -129,7 +132,7 @@ async def test_nothing_outside_is_touched(machine: Machine, name: str) -> None:
 
 @pytest.mark.parametrize("name", PRYING)
 async def test_no_secret_is_read(machine: Machine, name: str) -> None:
-    await machine.prove()
+    await machine.prove_once()
     result = await machine.run(filled(PRYING[name], machine), timeout=20)
     assert SECRET not in result.text
     assert "[heap]" not in result.text
@@ -151,15 +154,15 @@ ALWAYS_HELD = (
 @pytest.mark.parametrize(
     "name", [name for name in DESTRUCTIVE if not name.startswith(ALWAYS_HELD)]
 )
+@pytest.mark.parametrize("sandbox", ["bubblewrap"], indirect=True)
 async def test_the_damage_is_real(machine: Machine, name: str) -> None:
-    """The negative twin: inside a fence that is wide enough, the same command does reach the decoys."""
+    """The negative twin: inside a fence that is wide enough, the same command does reach the decoys.
+
+    A workspace that holds a home is not whole with Landlock; the commands are the same.
+    """
     if name == "chown" and os.geteuid() != 0:
         pytest.skip("only root can give files away")
-    if machine.sandbox.kind == "landlock":
-        pytest.skip(
-            "a workspace that holds a home is not whole with Landlock; the commands are the same"
-        )
-    await machine.prove()
+    await machine.prove_once()
     command = f"cd {machine.workspace}; {filled(DESTRUCTIVE[name], machine)}"
     machine.workspace = machine.root
     await machine.run(

@@ -388,6 +388,33 @@ async def test_results_go_to_a_file_a_session_or_a_chat(tmp_path: Path) -> None:
         assert len(b.delivered) == 1
 
 
+async def test_a_result_for_a_session_is_delivered_once_the_store_takes_it(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as b:
+        other = b.app.begin(SessionCreated(surface="tui")).session
+        refusals = iter([1])
+
+        def refused(session: str, role: str | None) -> int:
+            is_result = (session, role) == (other, "user")
+            return next(refusals, 0) if is_result else 0
+
+        def refuse(connection: apsw.Connection) -> None:
+            connection.create_scalar_function("refused", refused, 2)
+            connection.execute("""CREATE TEMP TRIGGER refuse BEFORE INSERT ON main.events
+            WHEN refused(NEW.session, NEW.role) BEGIN SELECT RAISE(ABORT, 'no space left'); END""")
+
+        sqlite_database(b.app.store).write(refuse)
+        job = b.job("every hour", deliver=f"session:{other}")
+        await b.at(9)
+        await b.until_idle()
+        assert next(refusals, None) is None
+        assert b.book.store.history(job.id)[0].delivery == f"session:{other}"
+        rows = b.app.store.log.every_event(other)
+        said = [one.event.text for one in rows if isinstance(one.event, UserMessage)]
+        assert said == ["[Scheduled: something]\n\nSomething."]
+
+
 async def test_a_result_waits_for_somebody_who_can_take_it_to_its_chat(
     tmp_path: Path,
 ) -> None:

@@ -3,6 +3,7 @@
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hermes.app.batches.allowance import Allowance
@@ -15,7 +16,7 @@ from hermes.app.batches.batch import (
 )
 from hermes.app.batches.batch_runner import BatchProgress
 from hermes.app.batches.dataset import BatchRow
-from hermes.app.batches.row_state import RowState
+from hermes.app.batches.row_state import RowState, with_own_option
 from hermes.errors import UsageError
 from hermes.surfaces.cli.batches import progress_text
 
@@ -130,3 +131,12 @@ def test_progress_has_the_rate_the_cost_and_the_time_left() -> None:
     drawn = progress_text(now, 60.0, columns=100)
     assert drawn.startswith("[##########---------------]  40%  40 of 100 rows")
     assert len(progress_text(now, 60.0, columns=40)) <= 40
+
+
+def test_a_row_over_its_budget_is_told_the_option_of_the_batch() -> None:
+    detail = "stopped before exceeding the cap per session. Raise budget.per_session to continue."
+    assert with_own_option(detail, batch()) == detail
+    own = msgspec.structs.replace(batch(), options=BatchOptions(row_budget="$0.30"))
+    assert with_own_option(detail, own).endswith(
+        "Give each row more: hermes batch resume b --retry --row-budget AMOUNT"
+    )

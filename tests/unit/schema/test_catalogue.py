@@ -17,7 +17,6 @@ from hermes.schema import (
     mcp,
     messages,
     schedules,
-    sign_ins,
     tui,
 )
 from hermes.schema.catalogue import CATALOGUE, EventCatalogue, render_markdown
@@ -36,7 +35,6 @@ def defined() -> list[type[Event]]:
             gateway,
             goals,
             schedules,
-            sign_ins,
             boards,
             mcp,
         )

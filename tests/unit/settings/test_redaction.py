@@ -52,6 +52,14 @@ KEYS = [
     "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
 ]
 NAMED = [  # the text, and what must not be in it any more
+    ("pw: hunter22", "hunter22"),
+    ("the db_pw=abc12345 works", "abc12345"),
+    ("password -> hunter22", "hunter22"),
+    ("passwort/password → hunter22x", "hunter22x"),
+    ("Password (s3cr3t!x) for bob", "s3cr3t!x"),
+    ("password=ab,cd1234ef", "cd1234ef"),
+    ("password: hunter2,X!9zz, user: bob", "X!9zz"),
+    ("passwd: zz;yy1234", "yy1234"),
     ("123456789:" + URL_SAFE, URL_SAFE),
     ("GET https://api.telegram.org/bot123456789:" + URL_SAFE + "/getMe", URL_SAFE),
     (
@@ -197,6 +205,14 @@ NAMED = [  # the text, and what must not be in it any more
     ),
 ]
 BENIGN = [
+    "token->next12 and token -> uint256",
+    "def password(self) -> bytes32:",
+    "password (8 to 64 characters), password (sha256)",
+    "get_password (user1234)",
+    "connect(password=abc,user=x1)",
+    "password: abc, def1",
+    "pw: page_width",
+    "pwsh: version7",
     "2026-11-16 13:49:14,123 4242 INFO hermes.app.session_runner: the turn ended after 3 calls in /home/me/work/project-one",
     "12 passed, 1 failed in 3.21s",
     "hermes store copy sqlite:// postgresql://hermes@db.example/hermes",

@@ -10,16 +10,23 @@ from hermes.app.batches.batch import Batch, Batches
 from hermes.schema.events import InterruptRequested, SessionScored, TurnEnded
 from hermes.schema.messages import AssistantMessage
 from hermes.store.sessions import SessionInfo
+from hermes.text.translation import translator
 from hermes.tools.toolsets import BATCH_SURFACE
 from hermes.trajectories.trajectory import Trajectory, is_answer, read_trajectory
+
+t = translator(__name__)
+
 
 RowStatus: TypeAlias = Literal[
     "waiting", "begun", "running", "done", "failed", "refused", "budget", "timed_out", "stopped"
 ]  # fmt: skip
-"""`begun`: it was cut off, and goes on when the batch is resumed."""
+"""`begun`: it was cut off, and continues when the batch is resumed."""
 
 _IDS_PER_QUERY = 500
 _MAX_ATTEMPTS = 99
+_RAISE_SETTING = (
+    "Raise budget.per_session to continue."  # not translated: core/budget.py says it
+)
 
 
 class RowState(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +107,7 @@ def row_state(app: App, batch: Batch, number: int, attempt: int) -> RowState:
         session=session,
         attempt=attempt,
         status=status,
-        detail=detail,
+        detail=with_own_option(detail, batch),
         failure=failure,
         cost_usd=sum(one.cost_usd for one in usage),
         tokens=sum(one.input_tokens + one.output_tokens for one in usage),
@@ -134,6 +141,17 @@ def _status(
             return "begun", ended.detail, ""
         case reason:
             return reason, ended.detail, ended.failure
+
+
+def with_own_option(detail: str, batch: Batch) -> str:
+    """The reason of a row that used up its budget, with the batch's own option to raise it."""
+    if not batch.options.row_budget:
+        return detail
+    advice = t.logged(
+        "Give each row more: hermes batch resume {name} --retry --row-budget AMOUNT",
+        name=batch.name,
+    )
+    return detail.replace(_RAISE_SETTING, advice)
 
 
 def _missing(app: App, sessions: list[str]) -> set[str]:

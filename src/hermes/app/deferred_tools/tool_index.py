@@ -29,7 +29,7 @@ _ARGUMENT_DESCRIPTION_WEIGHT = 0.5
 _RELATED_WEIGHT = 0.15
 _CUE_WEIGHT = 0.8
 _SATURATION = 1.2
-"""BM25's k1: how soon a repeated word stops to count."""
+"""BM25's k1: how soon a repeated word stops counting."""
 _LENGTH_WEIGHT = 0.75
 """BM25's b: how much a long description counts against a tool."""
 _MAX_SCHEMA_DEPTH = 3

@@ -1,5 +1,5 @@
 """Delivers the results of jobs to a file, a session or a chat. Results for chats wait in the table of outgoing messages
-until a gateway can deliver them."""
+until a gateway can deliver them; those for sessions wait until the store can be written."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from hermes.app.app import App
 from hermes.app.outgoing import MessageOutbox
 from hermes.app.schedules.job_run import SILENT, JobOutcome
 from hermes.app.schedules.jobs import answer_of
-from hermes.errors import HermesError, StoreError
+from hermes.errors import HermesError, SessionNotFound, StoreError
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.messages import UserMessage
 from hermes.schema.schedules import NOWHERE, Instant, Job
@@ -25,6 +25,8 @@ log = logging.getLogger("hermes.schedules")
 
 _KEEP_S = 7 * 86_400.0
 """How long a result waits for the platform of its chat."""
+_ROLE = "job-results"
+"""The role of the process that puts waiting results into sessions: of several, one does, so none comes twice."""
 
 
 class JobDeliveries:
@@ -46,14 +48,11 @@ class JobDeliveries:
             if kind == "file":
                 return _write_to_file(place, text)
             if kind == "session":
-                return put_into_session(
-                    self._app, place, f"Scheduled: {job.name}", text
-                )
-        except (
-            HermesError,
-            OSError,
-            ValueError,
-        ) as error:  # ValueError: a path or a text that no file can have
+                return put_into_session(self._app, place, _heading(job), text)
+        except (HermesError, OSError, ValueError) as error:
+            # ValueError: a path or a text that no file can have
+            if _is_temporary(error):
+                return WAITING
             log.warning("the result of job %s was not delivered: %s", job.id, error)
             return t.logged("not delivered: {reason}", reason=error)
         return WAITING
@@ -63,7 +62,7 @@ class JobDeliveries:
         kind, _, place = job.deliver.partition(":")
         try:
             if kind == "session":
-                put_into_session(self._app, place, f"Scheduled: {job.name}", text)
+                put_into_session(self._app, place, _heading(job), text)
             elif kind not in (NOWHERE, "file"):
                 MessageOutbox(self._app).queue(job.deliver, text)
         except HermesError as error:
@@ -96,16 +95,48 @@ class JobDeliveries:
             return
         jobs = {job.id: job for job in self._table.jobs(removed=True)}
         known = self._app.store.sends.known([_message_name(one) for one in waiting])
+        for_sessions: list[tuple[Job, Instant]] = []
         for instant in waiting:
             job, sent = jobs.get(instant.job), known.get(_message_name(instant))
             if job is None:
                 self._give_up(instant, t.logged("its job can't be read"))
+            elif job.deliver.startswith("session:"):
+                for_sessions.append((job, instant))
             elif sent is None:
                 self._queue(job, instant)
             elif sent.state == "sent":
                 self._table.delivered(instant, job.deliver)
             elif sent.is_over:
                 self._give_up(instant, sent.reason)
+        if for_sessions:
+            self._tell_sessions(for_sessions)
+
+    def _tell_sessions(self, waiting: list[tuple[Job, Instant]]) -> None:
+        roles = self._app.store.roles
+        role = roles.take(_ROLE)
+        if role is None:
+            return
+        try:
+            for job, instant in waiting:
+                self._tell_session(job, instant)
+        finally:
+            roles.release(role)
+
+    def _tell_session(self, job: Job, instant: Instant) -> None:
+        session = job.deliver.partition(":")[2]
+        text = answer_of(self._app, instant.session)
+        report = _report(job, instant.state, instant.reason, text)
+        name = f"job#{_message_name(instant)}"
+        try:
+            place = put_into_session(
+                self._app, session, _heading(job), report, once=name
+            )
+        except (HermesError, ValueError) as error:
+            if _is_temporary(error):
+                raise  # it is tried again
+            self._give_up(instant, str(error))
+        else:
+            self._table.delivered(instant, place)
 
     def _queue(self, job: Job, instant: Instant) -> None:
         text = answer_of(self._app, instant.session)
@@ -123,6 +154,15 @@ class JobDeliveries:
         log.warning("the result of job %s was not delivered: %s", instant.job, reason)
         delivery = t.logged("not delivered: {reason}", reason=reason)
         self._table.delivered(instant, delivery)
+
+
+def _is_temporary(error: Exception) -> bool:
+    """Whether a later attempt may succeed: the store was busy or full, or could not be reached."""
+    return isinstance(error, StoreError) and not isinstance(error, SessionNotFound)
+
+
+def _heading(job: Job) -> str:
+    return f"Scheduled: {job.name}"
 
 
 def _message_name(instant: Instant) -> str:

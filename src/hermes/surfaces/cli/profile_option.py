@@ -9,7 +9,7 @@ t = translator(__name__)
 
 _OPTION = "--profile"
 _BEFORE_TEXT = ("-z", "--prompt")
-"""What stands behind these is text."""
+"""What follows these is text."""
 _USAGE = 2
 _FAILED = 1
 

@@ -5,6 +5,7 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, NamedTuple
 
 from starlette.types import ASGIApp
@@ -228,14 +229,13 @@ def _endpoints(board: Dashboard, plugins: Plugins, assets: Assets) -> list[Endpo
         *CommandRoutes(board).endpoints(),
         *assets.endpoints(),
     ]
-    document: dict[str, Any] = {}
 
+    @cache  # few ask for it, and it takes as long as the rest of the start
     def openapi() -> dict[str, Any]:
         """This document."""
-        return document
+        return describe(endpoints, "Hermes dashboard")  # not translated
 
     endpoints.append(
         Endpoint("GET", "/api/openapi.json", "observe", openapi, answer=None)
     )
-    document.update(describe(endpoints, "Hermes dashboard"))  # not translated
     return endpoints

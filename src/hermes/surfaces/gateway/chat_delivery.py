@@ -20,6 +20,7 @@ from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
     CompactionFailed,
+    LoginExpired,
     MessageDelta,
     ModelRetried,
     PictureReduced,
@@ -36,7 +37,6 @@ from hermes.schema.events import (
 from hermes.schema.goals import ChildEnded, GoalJudged, GoalPaused, GoalWoken
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.schema.shown_reasons import shown_row
-from hermes.schema.sign_ins import LoginExpired
 from hermes.store.chats import Binding, DeliveredMessage
 from hermes.store.log_row import Row
 from hermes.surfaces.gateway.activity import ChatActivity

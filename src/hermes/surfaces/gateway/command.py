@@ -129,7 +129,7 @@ class ProfileReport(msgspec.Struct, frozen=True, kw_only=True):
     profile: str
     report: StatusReport
     kept: ProfileGateway | None = None
-    """What its supervisor knows of it, if it has one."""
+    """What its supervisor knows about it, if it has one."""
 
     @property
     def is_down(self) -> bool:

@@ -86,7 +86,7 @@ class Deliveries:
         self.time = self._loop.time
         self.since = app.clock.now()
         self.speech: Callable[[], SpeechDeps] = lambda: speech_deps(app)
-        """What understands and speaks, as the settings are now."""
+        """Transcribes and speaks, by the current settings."""
 
     @property
     def call(self) -> Any:

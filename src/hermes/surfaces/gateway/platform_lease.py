@@ -21,7 +21,7 @@ t = translator(__name__)
 log = logging.getLogger("hermes.gateway")
 
 PLATFORM_ROLE = "gateway:"
-"""What the names of the roles of platform connections begin with."""
+"""The prefix of the names of the roles of platform connections."""
 _RETRY_S = 1.0
 _RENEW_INTERVAL_S = LEASE_TTL_S / 6
 _SAFETY_S = 5.0  # before the end of the lease, when nothing more is begun

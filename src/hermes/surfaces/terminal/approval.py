@@ -90,7 +90,7 @@ _REMEMBERED_ANSWER_WAIT_S = (
 )
 KEY_GRACE_S = READABLE_AFTER_S
 Taken: TypeAlias = Literal["answered", "asked", "unclear"] | Act
-"""What became of a line: an answer, the next step of the menu, nothing, or something for the screen to do."""
+"""The outcome of a line: an answer, the next step of the menu, nothing, or something for the screen to do."""
 
 
 class Questions:

@@ -10,6 +10,7 @@ from hermes.schema.events import (
     ApprovalRequested,
     CompactionFailed,
     InterruptRequested,
+    LoginExpired,
     ModelRetried,
     OwnCommandRan,
     PictureReduced,
@@ -33,7 +34,6 @@ from hermes.schema.messages import (
     UserMessage,
 )
 from hermes.schema.shown_reasons import state_in_words
-from hermes.schema.sign_ins import LoginExpired
 from hermes.store.log_row import Row
 from hermes.store.sessions import SessionInfo
 from hermes.surfaces.terminal.call_words import call_words

@@ -13,7 +13,7 @@ t = translator(__name__)
 
 MODES: tuple[Approvals, ...] = ("ask", "auto-edit", "plan", "full")
 SETTLE_S = 0.7
-"""How long after the last press a mode begins to hold."""
+"""How long after the last press a mode takes effect."""
 SETTLE_WITH_QUESTION_S = 2.0
 """The same while a call waits for approval, which the mode may answer."""
 _ALLOWING = ("auto-edit", "full")

@@ -23,7 +23,7 @@ Need: TypeAlias = Literal[
     "models",
     "sessions",
 ]
-"""The scope that a route needs. `open` routes need none; the source is checked all the same."""
+"""The scope that a route needs. `open` routes need none; the source is checked anyway."""
 
 RequestHeaders: TypeAlias = dict[str, list[str]]
 """Every value of each header, by its name in lower case."""

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from hermes.tools.documents.reader import DocumentReader
 
 Listen: TypeAlias = Callable[[Path], str]
-"""Understands a recording; blocks. Raises ToolFailed if it can't."""
+"""Transcribes a recording; blocks. Raises ToolFailed if it can't."""
 
 _DOCUMENTS_OF_TEXT: "dict[str, DocumentKind]" = {".ipynb": "notebook", ".eml": "email"}
 """Text files that nobody reads as they are."""
@@ -89,7 +89,7 @@ class FileTools:
         self._environment = environment
         self._documents: DocumentReader | None = None
         self._sources: set[Path] = set()
-        """Web pages whose source the session has read or written, so that it goes on with the source."""
+        """Web pages whose source the session has read or written, so that it continues with the source."""
         self._seen.on_write(self._sources.add)
 
     @tool("read_file", effect="read", paths=("path",))

@@ -9,8 +9,19 @@ import msgspec
 
 _HIDDEN = frozenset((".git", ".hg", ".svn"))
 _MAX_BYTES = 256 * 1024
-_CLASS = re.compile(r"\[!?[^/][^\]/]{0,255}\]")
 _STAR = "[^/]*"
+_WILDCARDS = {
+    "/**/": "/(?:.*/)?",
+    "**/": "(?:.*/)?",
+    "/**": "/.*",
+    "**": ".*",
+    "*": _STAR,
+    "?": "[^/]",
+}
+_GLOB_TOKEN = re.compile(
+    r"/\*\*/?|\*\*/?|\[!?[^/][^\]/]{0,255}+\]|[^/*?\[{},]+|.", re.DOTALL
+)
+"""Matches a wildcard, a class of characters, plain text, or one sign."""
 
 
 class IgnoreRule(msgspec.Struct, frozen=True):
@@ -117,38 +128,23 @@ def _parse(line: str) -> IgnoreRule | None:
 
 def glob_regex(glob: str) -> str:
     """A glob as a regular expression: `*` and `?` stay within a name, `**` does not, `{a,b}` is either."""
-    pieces = {
-        "/**/": "/(?:.*/)?",
-        "**/": "(?:.*/)?",
-        "/**": "/.*",
-        "**": ".*",
-        "*": _STAR,
-        "?": "[^/]",
-    }
     result: list[str] = []
-    place = depth = 0
+    depth = 0
     last_brace = glob.rfind("}")
-    while place < len(glob):
-        piece = next((piece for piece in pieces if glob.startswith(piece, place)), "")
-        group = _CLASS.match(glob, place)
-        if piece:
-            result.append(pieces[piece])
-            place += len(piece)
-            continue
-        if group:
-            result.append("[" + group[0][1:].replace("\\", "\\\\").replace("!", "^", 1))
-            place = group.end()
-            continue
-        character = glob[place]
-        if character == "{" and place < last_brace:
+    for found in _GLOB_TOKEN.finditer(glob):
+        part = found[0]
+        if part in _WILDCARDS:
+            result.append(_WILDCARDS[part])
+        elif part[0] == "[" and len(part) > 1:
+            result.append("[" + part[1:].replace("\\", "\\\\").replace("!", "^", 1))
+        elif part == "{" and found.start() < last_brace:
             depth += 1
             result.append("(?:")
-        elif character == "}" and depth:
+        elif part == "}" and depth:
             depth -= 1
             result.append(")")
         else:
-            result.append("|" if character == "," and depth else re.escape(character))
-        place += 1
+            result.append("|" if part == "," and depth else re.escape(part))
     return "".join(_without_retries(result))
 
 

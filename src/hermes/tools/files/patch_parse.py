@@ -16,6 +16,7 @@ _MOVE = "*** Move to:"
 _BEGIN, _END, _AT_END = "*** Begin Patch", "*** End Patch", "*** End of File"
 _NUMBERS = r"@@+ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@+ ?(.*)"
 _ANY_PATH = r"(?:\*\*\* (?:Add File|Update File|Delete File|Move to):|(?:---|\+\+\+) (?:[ab]/)?)(.+)"
+_PATH_MARKS = ("*** ", "--- ", "+++ ")
 _NOTHING = "Nothing was changed."
 
 
@@ -72,7 +73,8 @@ def patch_paths(text: str) -> list[str]:
             if path
         ]
     except ToolFailed:
-        named = (re.fullmatch(_ANY_PATH, line.rstrip()) for line in text.split("\n"))
+        may_name = [line for line in text.split("\n") if line.startswith(_PATH_MARKS)]
+        named = (re.fullmatch(_ANY_PATH, line.rstrip()) for line in may_name)
         return [found[1].strip() for found in named if found]
 
 
@@ -85,8 +87,8 @@ def _unwrapped(text: str) -> list[str]:
     lines = text.replace("\r\n", "\n").split("\n")
     while lines and not lines[-1]:  # a line with a space is an unchanged empty one
         lines.pop()
-    while lines and not lines[0].strip():
-        del lines[0]
+    first = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
+    lines = lines[first:]
     if lines and lines[0].startswith("```"):
         lines = lines[1:-1] if lines[-1].strip() == "```" else lines[1:]
     wrapped = (

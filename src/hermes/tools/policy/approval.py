@@ -42,8 +42,9 @@ class _HasFolder(Protocol):
 
 
 _NOT_FOR_PLANS = frozenset(("memory", "skill_manage", "image_generate"))
-"""Tools that count as reading or looking up, but leave something behind: notes, of which the user decides later, or
-pictures, which cost money."""
+"""Tools that count as reading or looking up, but leave something behind: notes, about which the user decides later, or
+pictures, which cost money.
+"""
 
 
 def _not_planned(decision: PolicyDecision) -> PolicyDecision:

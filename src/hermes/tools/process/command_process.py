@@ -16,8 +16,8 @@ import msgspec
 from hermes.children.process_tree import (
     MARK_VARIABLE,
     ProcessTree,
+    carries,
     kill_all,
-    marks_of,
     new_mark,
     process_name,
     read_state,
@@ -108,7 +108,7 @@ class CommandProcess:
             fcntl.fcntl(self.output, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
     def _is_marked(self, pid: int) -> bool:
-        return self.mark in marks_of(pid)
+        return carries(pid, self.mark)
 
     async def began(self) -> bool:
         """Waits until the command itself runs; False if the sandbox could not be made and nothing was run."""

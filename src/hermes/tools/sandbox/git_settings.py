@@ -21,7 +21,7 @@ _HARMLESS = r"""(?x) ^(?!.*(hook|command|cmd|program|editor|helper|exec)) (
 _HEADER = r'\[([A-Za-z0-9.-]+)(?:[ \t]+"(?:[^"\\]|\\.)*")?\]'
 _SETTING = r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=(.*))?$"
 _UNREADABLE = r"[\x00-\x08\x0b-\x1f\x7f]|\\(\n|$)"
-"""Control characters, and a backslash at the end of a line: git goes on with a value there, but not with a comment."""
+"""Control characters, and a backslash at the end of a line: git continues a value there, but not a comment."""
 
 
 def modules(git: str) -> list[str]:

@@ -35,7 +35,7 @@ class Changes(msgspec.Struct, frozen=True):
     unkept: tuple[Unkept, ...]
     """What could not be kept and has changed, or may have."""
     shared: tuple[bytes, ...] = ()
-    """Files that changed while the turn ran, but by another session's hand."""
+    """Files that another session changed while the turn ran."""
     removable: tuple[bytes, ...] = ()
     """Folders that the turn made, to be removed when nothing is left in them."""
 

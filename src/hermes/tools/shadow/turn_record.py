@@ -52,7 +52,7 @@ class Tree(msgspec.Struct, frozen=True, omit_defaults=True):
     """Empty folders."""
     unkept: tuple[Unkept, ...] = ()
     ignored: str = ""
-    """Names a note of what git ignores in it; see `unseen`."""
+    """Names a note of what git ignores in it; see `not_kept`."""
 
 
 class Whole(msgspec.Struct, frozen=True, tag="Whole"):

@@ -14,7 +14,7 @@ from hermes.tools.web.web_client import WebResponse
 Kind: TypeAlias = Literal["html", "json", "xml", "text", "image", "binary"]
 
 MAX_PAGE_CHARACTERS = 2_000_000
-"""Bytes of HTML that are read; what is behind them is hardly ever what somebody came for."""
+"""Bytes of HTML that are read; what follows them is hardly ever what somebody looks for."""
 _MAGIC = (
     (b"%PDF-", "application/pdf"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),

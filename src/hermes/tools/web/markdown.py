@@ -8,7 +8,7 @@ from hermes.tools.web.html import Tag
 from hermes.tools.web.readable_page import Page, has_text
 
 _MAX_LIBRARY_CHARACTERS = 3_000_000
-"""Characters for the library, which holds up the process while it works; longer pages are rendered by ourselves."""
+"""Characters for the library, which blocks the process while it works; our own renderer takes longer pages."""
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _BLOCKS = """
     address article aside blockquote body center dd details div dl dt fieldset figure figcaption footer form header hr

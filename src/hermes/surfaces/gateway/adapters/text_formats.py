@@ -16,7 +16,7 @@ _QUOTE = re.compile(r"^ {0,3}>\s?")
 _TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)(.+?)(?<!`)\1(?!`)")
 _LINK = re.compile(
-    r"!?\[([^\[\]\n]*)\]\(\s*<?((?:https?://|tg://|mailto:)[^\s<>\")]{1,2048}+)>?\s*\)"
+    r"!?\[([^\[\]\n]*)\]\(\s*<?((?:https?://|tg://|mailto:)(?:[^\s<>\")\]]|\](?!\()){1,2048}+)>?\s*\)"
 )
 
 
@@ -188,7 +188,7 @@ def _write_block(lines: list[str], start: int, out: list[str]) -> int:
             return end
     if heading := _HEADING.match(line):
         words = heading[1].rstrip().rstrip("#").rstrip()
-        out.append(f"<b>{_inline(words, bold=False)}</b>")
+        out.append(f"<b>{_inline(words, bold=False)}</b>" if words else "")
     elif _RULE.match(line):
         out.append("———")
     else:

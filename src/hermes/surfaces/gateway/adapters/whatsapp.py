@@ -58,7 +58,7 @@ _MAX_WEBHOOK_BYTES = 4_000_000
 _MEDIA_HOSTS = ("fbsbx.com", "whatsapp.net")
 """Where the addresses of attachments lead."""
 _REPORT_TIMEOUT_S = 5.0
-"""How long `send` waits to hear what became of a message; usually that takes a second."""
+"""How long `send` waits for the report on a message, which usually takes a second."""
 _MAX_REMEMBERED = 1000
 _MAX_BUTTONS, _MAX_BUTTON_CHARACTERS = 3, 20
 _MAX_ROWS, _MAX_ROW_CHARACTERS, _MAX_ROW_DETAIL_CHARACTERS = 10, 24, 72
@@ -169,7 +169,7 @@ class WhatsAppAdapter(ChatAdapter):
         self._reports: RecentDict[str, AdapterError | None] = RecentDict(
             _MAX_REMEMBERED
         )
-        """What became of messages, by id: None when they were sent."""
+        """The outcome of messages, by id: None when they were sent."""
         self._reported = asyncio.Condition()
 
     @override

@@ -62,6 +62,8 @@ class Blocks:
     def __init__(self) -> None:
         self._partial = ""
         self._open: Block | None = None
+        self._open_lines: list[str] = []  # of the open block
+        self._open_chars = 0
         self._fence = ""
         self._indent = 0
         self._plain_chars = 0  # of the line being read, known to need no cleaning
@@ -93,7 +95,7 @@ class Blocks:
         block = self._open
         if self._fence or (
             block is not None
-            and (block.kind == "table" or _may_head_table(block.lines[0]))
+            and (block.kind == "table" or _may_head_table(self._open_lines[0]))
         ):
             return None
         if block is None:
@@ -102,11 +104,10 @@ class Blocks:
             return self._item(line) or (
                 Block("text", (line.strip(),)) if _starts_text(line) else None
             )
-        return (
-            msgspec.structs.replace(block, lines=(*block.lines, line.strip()))
-            if _is_text(line)
-            else block
+        lines = (
+            [*self._open_lines, line.strip()] if _is_text(line) else self._open_lines
         )
+        return msgspec.structs.replace(block, lines=tuple(lines))
 
     def _partial_line(self) -> str:
         return self._cleaned(self._partial)
@@ -131,6 +132,7 @@ class Blocks:
     def rest(self) -> list[Block]:
         """Returns the unfinished blocks as if the text ended here."""
         ahead = copy(self)
+        self._open_lines = [*self._open_lines]  # the copy keeps the old list
         return ahead.end()
 
     def end(self) -> list[Block]:
@@ -183,12 +185,14 @@ class Blocks:
         if found := _QUOTE.fullmatch(line):
             return [Block("quote", (found[1],))]
         if found := _ITEM.fullmatch(line):
-            self._open = Block(
-                "item", (found[3] or "",), head=found[2], indent=len(found[1])
-            )
+            item = Block("item", head=found[2], indent=len(found[1]))
+            self._start(item, found[3] or "")
         else:
-            self._open = Block("text", (line.strip(),))
+            self._start(Block("text"), line.strip())
         return []
+
+    def _start(self, block: Block, line: str) -> None:
+        self._open, self._open_lines, self._open_chars = block, [line], len(line)
 
     def _extends(self, block: Block, line: str) -> bool:
         """Adds the line to the open block if it belongs there. Returns whether it did."""
@@ -198,20 +202,19 @@ class Blocks:
                 return False
         elif (
             kind == "text"
-            and len(block.lines) == 1
-            and _may_head_table(block.lines[0])
+            and len(self._open_lines) == 1
+            and _may_head_table(self._open_lines[0])
             and _DELIMITER.fullmatch(line)
         ):
-            kind = "table"
+            self._open = msgspec.structs.replace(block, kind="table")
         elif any(
             pattern.fullmatch(line) for pattern in (_HEADING, _RULE, _ITEM, _QUOTE)
         ):
             return False
         elif line.endswith("  "):
             text += "  "  # a hard line break
-        self._open = msgspec.structs.replace(
-            block, kind=kind, lines=(*block.lines, text)
-        )
+        self._open_lines.append(text)
+        self._open_chars += len(text)
         return True
 
     def _is_long(self) -> bool:
@@ -219,12 +222,14 @@ class Blocks:
         return (
             block is not None
             and block.kind != "table"
-            and sum(map(len, block.lines)) > _MAX_PARAGRAPH_CHARS
+            and self._open_chars > _MAX_PARAGRAPH_CHARS
         )
 
     def _finish(self) -> list[Block]:
         block, self._open = self._open, None
-        return [] if block is None else [block]
+        if block is None:
+            return []
+        return [msgspec.structs.replace(block, lines=tuple(self._open_lines))]
 
 
 def _is_text(line: str) -> bool:

@@ -1,6 +1,8 @@
 """Emphasis, code and links inside a line of Markdown."""
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterator
 
 from hermes.surfaces.terminal.styled_text import (
     BOLD,
@@ -27,6 +29,19 @@ _PATTERNS = (
     r"(?<!\w)_(?P<italic_>(?=[^\s_]).{0,2000}?[^\s_])_(?!\w)",
 )
 _INLINE = re.compile("|".join(_PATTERNS))
+_START = re.compile(
+    r"\\(?=[!-/:-@\[-`{-~])|(?<!`)`|!(?=\[)|\[|<(?=h)"
+    r"|(?P<bold>\*\*(?=[^\s*]))|(?<!\w)(?P<bold_>__(?=[^\s_]))|(?P<strike>~(?=~\S))"
+    r"|(?<![\w*])(?P<italic>\*(?=[^\s*]))|(?<!\w)(?P<italic_>_(?=[^\s_]))"
+)
+"""Matches where something can begin."""
+_CLOSERS = {
+    "bold": re.compile(r"(?<=\S)(?=\*\*)"),
+    "bold_": re.compile(r"(?<=\S)(?=__(?!\w))"),
+    "strike": re.compile(r"(?<=\S)(?=~~)"),
+    "italic": re.compile(r"(?<=[^\s*])(?=\*(?!\*))"),
+    "italic_": re.compile(r"(?<=[^\s_])(?=_(?!\w))"),
+}
 _OPENER = re.compile(r"[*`~<\\]|!?\[|!$|(?<!\w)_")
 _EMPHASIS = {
     "bold": BOLD,
@@ -41,17 +56,43 @@ def parse(text: str, look: str = "", *, marked: bool = False) -> list[Run]:
     """Parses one line into styled runs. `marked` keeps backquotes, for a screen without colours."""
     runs: list[Run] = []
     at = 0
-    for found in _INLINE.finditer(text):
+    for found in _matches(text):
         runs += [(text[at : found.start()], look)]
         runs += _run(found, look, marked=marked)
         at = found.end()
     return [run for run in (*runs, (text[at:], look)) if run[0]]
 
 
+def _matches(text: str) -> "Iterator[re.Match[str]]":
+    """Yields what `_INLINE.finditer` does. Emphasis that nothing closes is not tried, so that a text of openers is
+    read once, not once for each.
+    """
+    closers: dict[str, list[int]] = {}
+    end = 0
+    for start in _START.finditer(text):
+        if start.start() < end or not _may_close(start, closers):
+            continue
+        if found := _INLINE.match(text, start.start()):
+            end = found.end()
+            yield found
+
+
+def _may_close(start: "re.Match[str]", closers: dict[str, list[int]]) -> bool:
+    kind = start.lastgroup
+    if kind is None:
+        return True
+    if kind not in closers:
+        found = _CLOSERS[kind].finditer(start.string)
+        closers[kind] = [one.start() for one in found]
+    place = bisect_left(closers[kind], start.end() + 1)
+    near = closers[kind][place : place + 1]
+    return bool(near) and near[0] - start.end() <= _MAX_OPEN_CHARS
+
+
 def stable_prefix(text: str) -> str:
     """Returns the start of `text` that looks the same whatever follows."""
     at = 0
-    for found in _INLINE.finditer(text):
+    for found in _matches(text):
         if found.end() == len(text):  # one more character may change it
             break
         if (opener := _open_mark(text, at, found.start())) is not None:
@@ -77,7 +118,7 @@ def row_offsets(text: str, room: int, *, marked: bool = False) -> list[int | Non
     """
     runs: list[Run] = []
     at = 0
-    for found in _INLINE.finditer(text):
+    for found in _matches(text):
         runs += [(text[at : found.start()], f"@{at}")] if found.start() > at else []
         runs += [(part, "") for part, _ in _run(found, "", marked=marked)]
         at = found.end()

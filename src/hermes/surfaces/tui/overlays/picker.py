@@ -26,7 +26,7 @@ class PickerItem(msgspec.Struct, frozen=True):
     """What the caller knows the entry by."""
     label: str
     detail: str = ""
-    """Shown dimmed behind the label; the search finds it too."""
+    """Shown dimmed after the label; the search finds it too."""
     preview: Callable[[], str] | None = None
     """Reads the text that is shown while the entry is selected. Runs in a thread."""
 

@@ -1203,7 +1203,7 @@ export interface GoalPaused {
   by: string;
 }
 
-/** A session's goal and how far it is. */
+/** A session's goal and its progress. */
 export interface GoalReport {
   session: string;
   status: "active" | "done" | "none" | "paused" | "waiting";
@@ -1839,7 +1839,7 @@ export interface ListedHost {
   sessions: number;
 }
 
-/** A tool of a server, as a model is offered it. */
+/** A tool of a server, as models see it. */
 export interface ListedMcpTool {
   name: string;
   description: string;
@@ -2635,7 +2635,7 @@ export interface Seen {
   messages: number;
 }
 
-/** Whether one sense works, and by what. */
+/** Whether one direction of speech works, and with which backend. */
 export interface SenseHealth {
   sense: string;
   status: string;
@@ -2987,7 +2987,7 @@ export interface SettingsCheck {
   path: string;
 }
 
-/** All that an agent's file says, and what of it does not hold here. */
+/** Everything in an agent's file, and which parts of it don't apply here. */
 export interface ShownAgent {
   name: string;
   description: string;
@@ -3035,7 +3035,7 @@ export interface SignInChoice {
   codex_login: boolean;
 }
 
-/** How a sign-in stands: it is done, or it waits for the person. */
+/** The state of a sign-in: finished, or waiting for the person. */
 export interface SignInResult {
   sentence: string;
   pending: PendingSignIn | null;
@@ -4220,6 +4220,7 @@ export interface Payloads {
   "agent.question.answered": QuestionAnswered;
   "agent.model.retried": ModelRetried;
   "agent.reply.rejected": ReplyRejected;
+  "agent.login.expired": LoginExpired;
   "agent.auxiliary.called": AuxiliaryCalled;
   "agent.picture.described": PictureDescribed;
   "agent.picture.reduced": PictureReduced;
@@ -4273,7 +4274,6 @@ export interface Payloads {
   "mcp.server.logged": McpServerLogged;
   "mcp.tools.suspected": McpToolsSuspected;
   "mcp.login.ended": McpLoginEnded;
-  "agent.login.expired": LoginExpired;
   "kanban.board.changed": BoardChanged;
   "kanban.card.created": CardCreated;
   "kanban.card.edited": CardEdited;
