@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from hermes.app.answer_claims import claimed_files
-from hermes.app.attachments import typed_part
+from hermes.app.typed_part import typed_part
 from hermes.core.calls import fenced
 from hermes.core.think_tags import split_unopened
 from hermes.learning.scan import scan, scan_files

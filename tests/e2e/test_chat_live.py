@@ -217,7 +217,7 @@ async def test_resizing_while_text_streams_garbles_nothing(tmp_path: Path) -> No
         await terminal.until(lambda shown: "w149" in shown)
         model.more.release()
         shown = await terminal.until(
-            lambda shown: "tokens" in shown.rpartition("w149")[2]
+            lambda shown: " s\n" in shown.rpartition("w149")[2]
         )
         assert "".join(shown.split("› go")[1].split()).startswith("".join(words))
 
@@ -325,8 +325,8 @@ async def test_commands_and_files_are_completed(tmp_path: Path) -> None:
         await terminal.until(lambda shown: "/approvals" in shown)
         terminal.type(CTRL_C + "see @no")
         await terminal.until(lambda shown: "  notes.txt" in shown)
-        terminal.type("\t")
-        await terminal.until(lambda shown: "› see @notes.txt" in shown)
+        terminal.type("\tnow")
+        await terminal.until(lambda shown: "› see @notes.txt now" in shown)
 
 
 async def test_what_was_typed_before_comes_back_in_another_chat(tmp_path: Path) -> None:
@@ -552,7 +552,6 @@ async def test_the_press_that_stopped_a_turn_does_not_count_for_leaving(
         await terminal.sees("one two")
         terminal.type(CTRL_C)
         await terminal.sees("Interrupted. The reply so far was saved.")
-        await terminal.sees("tokens")
         terminal.type(CTRL_C)
         await terminal.sees("Ctrl-C again")
         terminal.type(

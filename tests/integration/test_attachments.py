@@ -8,9 +8,9 @@ import pytest
 from hermes.app.attachments import (
     AttachmentFolder,
     attach,
-    typed_part,
     uploaded_file,
 )
+from hermes.app.typed_part import typed_part
 from hermes.errors import ToolFailed
 from hermes.images.image_resize import ImageLimits
 from hermes.providers.image_encoding import load_pictures

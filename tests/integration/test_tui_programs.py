@@ -4,7 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from hermes.app.attachments import typed_part
+from hermes.app.typed_part import typed_part
 from hermes.surfaces.tui.own_commands import OwnCommands
 from hermes.surfaces.tui.status_line import git_branch
 from hermes.surfaces.tui.status_script import script_line

@@ -1,5 +1,7 @@
 """What a chat shows of a session that somebody comes back to, on a real database."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 from tests.unit.surfaces.tui.test_session_view import FakeScreen
@@ -10,8 +12,7 @@ from hermes.events import Bus
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.settings import Home, Settings
-from hermes.surfaces.tui.resume_summary import show_summary
-from hermes.surfaces.tui.session_view import ChatView
+from hermes.surfaces.tui.past import show_past
 
 
 def say(app: App, session: str, text: str, answer: str, *, results: int = 0) -> None:
@@ -31,7 +32,7 @@ def say(app: App, session: str, text: str, answer: str, *, results: int = 0) -> 
 
 def recalled(app: App, session: str) -> str:
     screen = FakeScreen(echoes=True)
-    assert not show_summary(app, ChatView(screen, session), screen)
+    assert not show_past(app, session, screen).open_rows
     return screen.text
 
 
@@ -71,3 +72,13 @@ def test_how_the_last_turn_ended_is_shown_and_nothing_that_hermes_told_the_model
         assert "half of it is done" in shown
         assert "Stopped after 4 steps" in shown
         assert "no more calls" not in shown
+
+
+def test_the_past_is_shown_without_the_live_screen_and_the_agent() -> None:
+    shown = "hermes.surfaces.tui.past, hermes.surfaces.terminal.markdown.render"
+    later = "'prompt_toolkit', 'hermes.app.agent', 'hermes.tools', 'pygments'"
+    code = f"import sys, {shown}; print([name for name in ({later}) if name in sys.modules])"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[]"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.app.attachments import typed_part
+from hermes.app.typed_part import typed_part
 from hermes.core.calls import fenced
 from hermes.media.spoken_text import SpokenStream
 from hermes.providers.embedded.native_model import written_call

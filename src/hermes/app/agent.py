@@ -12,9 +12,10 @@ import msgspec
 
 from hermes.app.app import App
 from hermes.app.approvals import PendingQuestions
-from hermes.app.engine import ApprovalMode, Engine, EngineChoice, EngineName, ModelInfo
+from hermes.app.engine import ApprovalMode, Engine, EngineChoice
 from hermes.app.engine_parts import EngineParts
 from hermes.app.learning.learner import Learner
+from hermes.app.model_info import EngineName, ModelInfo
 from hermes.app.prompt_files import PromptFile, PromptFiles, stricter
 from hermes.app.session_runner import RunnerDeps
 from hermes.app.session_service import SessionService

@@ -31,11 +31,6 @@ _MAX_FOLDER_NAMES = 200
 _CUT = "[cut here: read_file shows the rest]"
 _NAMED = lazy_pattern(r"(?:^|(?<=\s))@(?:\"([^\"\n]+)\"|(\S+))")
 _FILE = lazy_pattern(r"/|^[^@]*\.[A-Za-z0-9]{1,8}$")  # probably meant as a file
-_BLOCK = lazy_pattern(
-    r"\n\n<(attached path|skill name|ran command|command name)=\"[^\n]*\">\n.*?\n</(?:attached|skill|ran|command)>",
-    re.DOTALL,
-)
-_CLOSED = ("attached", "skill", "ran", "command")
 _PICTURES = frozenset(
     (
         ".png",
@@ -226,13 +221,6 @@ def _reason(error: OSError | ToolFailed | UsageError) -> str:
     if isinstance(error, OSError):
         return f"{os_reason(error)}."
     return in_sentences(error)
-
-
-def typed_part(text: str) -> str:
-    """The part of a message that the person typed, without attachments."""
-    end = max(text.rfind(f"\n</{one}>") for one in _CLOSED) + 1
-    end = text.find(">", end) + 1 if end else 0
-    return _BLOCK.sub("", text[:end]) + text[end:]
 
 
 def missing(text: str, shelf: AttachmentFolder) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -15,6 +15,7 @@ from hermes.app.delegate_tool import WORKTREE_HINT
 from hermes.app.engine_parts import EngineParts, plugin_veto
 from hermes.app.image_description import ImageDescriber
 from hermes.app.learning.reviewer import NobodyToAsk, ReviewPolicy
+from hermes.app.model_info import EngineName, ModelInfo
 from hermes.app.project_notes import read_identity, read_project_files
 from hermes.app.prompt_files import PromptFile
 from hermes.app.session_tools import surroundings_of
@@ -27,7 +28,6 @@ from hermes.core.history import ConversationHistory
 from hermes.core.ports import Approver, PolicyDecision, Tool
 from hermes.core.prompt import system_prompt
 from hermes.core.turn import NativeRuntime, Runtime
-from hermes.providers.provider_table import label_of
 from hermes.providers.retry import Resilient
 from hermes.schema.events import ApprovalRequested, Mode, RuleCheck, SessionPrompted
 from hermes.schema.messages import AssistantMessage
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from hermes.app.goals.pursuit import GoalServices
 
 ApprovalMode: TypeAlias = Mode
-EngineName: TypeAlias = Literal["native", "codex"]
 
 
 CLOSING_TOOLS = frozenset(
@@ -65,41 +64,6 @@ class EngineChoice(msgspec.Struct, frozen=True):
     model: str = ""
     attended: bool = True
     approvals: ApprovalMode | None = None
-
-
-class ModelInfo(msgspec.Struct, frozen=True):
-    """Names the model that answers."""
-
-    provider: str
-    name: str
-
-    @property
-    def local(self) -> bool:
-        """Whether the model runs inside Hermes, on this machine."""
-        return self.provider == "embedded"
-
-    @property
-    def engine(self) -> EngineName:
-        """Which program runs the turns."""
-        return "codex" if self.provider == CODEX else "native"
-
-    @property
-    def label(self) -> str:
-        """The name of the model for a person. For codex, its name comes first."""
-        if self.local:
-            from hermes.providers.local_model import display_name
-
-            return display_name(self.name)
-        if self.engine == "codex":
-            return f"{CODEX} {self.name}".strip()
-        return self.name or self.provider
-
-    @property
-    def full_label(self) -> str:
-        """The name of the model, with that of its service for a person."""
-        if self.local or self.engine == "codex":
-            return self.label
-        return f"{label_of(self.provider)} {self.name}".strip()
 
 
 class CurrentPolicy:

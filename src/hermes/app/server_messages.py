@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hermes.app.attachments import typed_part
+from hermes.app.typed_part import typed_part
 from hermes.core.calls import readable
 from hermes.errors import ToolFailed
 from hermes.primitives.lazy_pattern import lazy_pattern

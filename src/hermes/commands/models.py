@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hermes.app.engine import ModelInfo
+from hermes.app.model_info import ModelInfo
 from hermes.codex.engine_choice import codex_model, is_on
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from hermes.app.attachments import typed_part
 from hermes.app.session_journal import read_history
+from hermes.app.typed_part import typed_part
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, TextResult, line, message, table

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.integration.dashboard.harness import Harness, opened
 
-from hermes.app.attachments import typed_part
+from hermes.app.typed_part import typed_part
 from hermes.schema.events import ApprovalRequested, SessionCreated, TurnStarted
 from hermes.schema.messages import Image, ToolFinished, UserMessage
 from hermes.settings import Secrets, Settings

@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.telegram_server import Failure, TelegramServer
 from tests.integration.gateway.harness import opened, until
 
-from hermes.app.attachments import typed_part
+from hermes.app.typed_part import typed_part
 from hermes.schema.events import (
     CompactionFailed,
     SessionCompacted,

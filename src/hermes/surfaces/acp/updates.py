@@ -223,7 +223,7 @@ def _text(text: str) -> Any:
 
 
 def _user_text(text: str) -> UserMessageChunk:
-    from hermes.app.attachments import typed_part
+    from hermes.app.typed_part import typed_part
 
     return helpers.update_user_message_text(typed_part(text))
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from hermes.app.engine import ModelInfo
+from hermes.app.model_info import ModelInfo
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, line

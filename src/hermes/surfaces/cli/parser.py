@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from hermes.errors import UsageError
+from hermes.settings.load import environment
+from hermes.surfaces.terminal.style import terminal_width
 from hermes.text.intended_word import intended_word
 from hermes.text.translation import translator
 
@@ -20,7 +22,8 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Writes `-o, --output FILE`, a usage line and columns that are the same on every Python: argparse's own differ."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30)
+        # Told its width, argparse does not load `shutil` and its compression libraries to find it out.
+        super().__init__(prog, max_help_position=30, width=_columns() - 2)
 
     # pyrefly: ignore[missing-override-decorator]
     def add_argument(self, action: argparse.Action) -> None:
@@ -122,6 +125,12 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
             )
             part = f"{action.option_strings[0]} {value}"
         return part if bare or action.required else f"[{part}]"
+
+
+def _columns() -> int:
+    """The width of help texts: COLUMNS, or the terminal's."""
+    wanted = environment().get("COLUMNS", "")
+    return int(wanted) if wanted.isdecimal() and int(wanted) else terminal_width()
 
 
 class Parser(argparse.ArgumentParser):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hermes.settings.load import environment
+from hermes.surfaces.terminal.spoken_text import SpokenText
 from hermes.surfaces.terminal.style import (
     settings_of_this_run,
     stdout_style,
@@ -26,11 +27,11 @@ class AnswerOutput:
 
     def __init__(self) -> None:
         self._is_terminal = sys.stdout.isatty()
+        is_linear = settings_of_this_run().display.layout == "linear"
         self._renders = (
-            self._is_terminal
-            and environment().get("TERM") != "dumb"
-            and settings_of_this_run().display.layout != "linear"
+            self._is_terminal and environment().get("TERM") != "dumb" and not is_linear
         )
+        self._spoken = SpokenText() if self._is_terminal and is_linear else None
         self._style = stdout_style()
         self._markdown: Markdown | None = None
         self._open: Sequence[Row] = ()
@@ -42,8 +43,7 @@ class AnswerOutput:
         if not text:
             return
         if not self._renders:
-            self._put(clean(text) if self._is_terminal else text)
-            self._is_mid_line = not text.endswith("\n")
+            self._put_plain(clean(text) if self._is_terminal else text)
             return
         if self._markdown is None:
             self._markdown = self._new_markdown()
@@ -57,9 +57,16 @@ class AnswerOutput:
         if self._markdown is not None:
             self._draw(self._markdown.end(_columns()), ())
             self._markdown = None
-        elif self._is_mid_line:
+            return
+        if self._spoken is not None:
+            self._put(self._spoken.end())
+        if self._is_mid_line:
             self._put("\n")
             self._is_mid_line = False
+
+    def _put_plain(self, text: str) -> None:
+        self._is_mid_line = not text.endswith("\n")
+        self._put(self._spoken.feed(text) if self._spoken is not None else text)
 
     def _new_markdown(self) -> "Markdown":
         from hermes.surfaces.terminal.markdown.render import Markdown

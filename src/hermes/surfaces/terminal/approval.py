@@ -32,7 +32,11 @@ from hermes.surfaces.terminal.summary_words import (
     shown_change,
 )
 from hermes.surfaces.terminal.text import clean, one_line, wrap
-from hermes.surfaces.terminal.tool_line import marks_for, patched_files
+from hermes.surfaces.terminal.tool_line import (
+    marks_for,
+    marks_of_this_run,
+    patched_files,
+)
 from hermes.text.translation import (
     shown_approval_reason,
     shown_question,
@@ -331,7 +335,7 @@ def _summary_rows(text: str, request: Mapping[str, Any], columns: int) -> list[R
         return _text_rows(shown_change(request["name"], text), columns)
     from hermes.surfaces.terminal.diff_view import FileDiff, parts_of, whole_diff_rows
 
-    marks = marks_for(sys.stdout.encoding)
+    marks = marks_of_this_run()
     rows: list[Row] = []
     words = shown_change(request["name"], text)
     for part in parts_of(words, str(_arguments(request).get("path", ""))):

@@ -36,7 +36,9 @@ class CallWords(msgspec.Struct, frozen=True):
     @property
     def label(self) -> str:
         """The call on one line."""
-        return f"{self.verb} {self.object}".rstrip()
+        if not self.object:
+            return self.verb.removesuffix(":").removesuffix("：").rstrip()
+        return f"{self.verb} {self.object}"
 
 
 class _Wording(msgspec.Struct, frozen=True):

@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hermes.app import App
-from hermes.app.session_service import SessionService
 from hermes.errors import StoreError
+
+if TYPE_CHECKING:
+    from hermes.app.session_service import SessionService
 
 _REPEAT_INTERRUPT_S = (
     0.1  # the request is repeated, because it may arrive before the turn listens
@@ -17,7 +19,7 @@ _REPEAT_INTERRUPT_S = (
 class Interrupts:
     """Follows the turns of one session, and interrupts the current or next one."""
 
-    def __init__(self, service: SessionService, session: str) -> None:
+    def __init__(self, service: "SessionService", session: str) -> None:
         self._service = service
         self._session = session
         self._begun = asyncio.Event()

@@ -1,6 +1,7 @@
 """A tool call on one line: its arguments, its result and its duration."""
 
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from hermes.core.arguments import BadArguments, parse_arguments
 from hermes.core.fence import unfenced
 from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.surfaces.terminal.call_words import call_words, patched_files
-from hermes.surfaces.terminal.style import Style
+from hermes.surfaces.terminal.style import Style, settings_of_this_run
 from hermes.surfaces.terminal.text import clean, cut, one_line, width, wrap
 from hermes.text.translation import translator
 
@@ -84,6 +85,13 @@ def marks_for(encoding: str | None) -> Marks:
         if (encoding or "").lower().replace("-", "") in {"utf8", "utf16", "utf32"}
         else ASCII_MARKS
     )
+
+
+def marks_of_this_run() -> Marks:
+    """Returns the symbols on stdout in this run: words in the linear layout."""
+    if settings_of_this_run().display.layout == "linear":
+        return LINEAR_MARKS
+    return marks_for(sys.stdout.encoding)
 
 
 class RunningCalls:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hermes.app.attachments import typed_part
+from hermes.app.typed_part import typed_part
 from hermes.core.fence import unfenced
 from hermes.schema.event_base import Event
 from hermes.schema.events import (

@@ -5,6 +5,7 @@ needs.
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes.codex.engine_choice import CODEX, codex_model, is_on
 from hermes.providers.routing import ModelRoute
@@ -25,6 +26,10 @@ from hermes.surfaces.terminal.tool_line import marks_for
 from hermes.surfaces.tui.banner import banner
 from hermes.surfaces.tui.early_keys import early_keys
 from hermes.text.translation import translator
+
+if TYPE_CHECKING:
+    from hermes.app import App
+    from hermes.surfaces.tui.past import ShownPast
 
 t = translator(__name__)
 
@@ -59,16 +64,26 @@ def chat(question: RunOptions) -> int:
             facts=facts,
         ):
             print(line)
-        typed = ""
+        typed, past = "", None
         if keys is not None:
             # The prompt appears before the code that draws it is loaded; keys typed meanwhile are not lost.
             restored.enter_context(interruptible())
+            if question.resume:
+                past = _show_past(app, session)
             keys.leave_to_screen()
             typed = keys.typed
             print(style.bold(marks_for(sys.stdout.encoding).prompt), end="", flush=True)
         from hermes.surfaces.tui.run import converse
 
-        return converse(app, session, question, is_live=is_live, typed=typed)
+        return converse(app, session, question, is_live=is_live, typed=typed, past=past)
+
+
+def _show_past(app: "App", session: str) -> "ShownPast":
+    """Shows where a resumed session stopped."""
+    from hermes.surfaces.tui.past import EarlyScreen, show_past
+
+    quiet = app.settings.display.layout == "quiet"
+    return show_past(app, session, EarlyScreen(), quiet=quiet)
 
 
 def _can_redraw() -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.agent import Agent, ApprovalMode
-from hermes.app.attachments import typed_part
+from hermes.app.typed_part import typed_part
 from hermes.commands.command import Command
 from hermes.commands.context import CommandContext
 from hermes.commands.model_names import checked_name, listed_names

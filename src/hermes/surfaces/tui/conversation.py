@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hermes.app import App
 from hermes.app.agent import Agent
+from hermes.app.feed import SessionCursor
 from hermes.app.goals.waking import who_wakes
 from hermes.app.prompt_files import called_prompt
 from hermes.app.session_journal import read_history
@@ -39,11 +40,12 @@ from hermes.surfaces.tui.left_work import LeftWork
 from hermes.surfaces.tui.mode_switch import ModeSwitch
 from hermes.surfaces.tui.notifications import Notifier
 from hermes.surfaces.tui.own_commands import OwnCommands
+from hermes.surfaces.tui.past import ShownPast, show_past
 from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
-from hermes.surfaces.tui.resume_summary import (
+from hermes.surfaces.tui.resumed_turn import (
     cursor_at_end,
     follow_elsewhere,
-    show_summary,
+    show_unfinished,
 )
 from hermes.surfaces.tui.session_view import ChatView
 from hermes.surfaces.tui.slash_lookup import reserved
@@ -323,16 +325,20 @@ class ChatConversation:
         if self._following is None:
             self._following = asyncio.ensure_future(self._follow(resumes=resumes))
 
-    async def resume(self) -> None:
-        """Shows where the session stopped. Closes an unfinished turn, or follows one that runs in
-        another process.
+    async def resume(self, past: ShownPast | None = None) -> None:
+        """Shows where the session stopped, unless `past` was shown already. Closes an unfinished turn, or follows one
+        that runs in another process.
         """
-        self._cursor = cursor_at_end(self.app, self.session)
+        past = past or show_past(
+            self.app, self.session, self.screen, quiet=self.view.quiet
+        )
+        self._cursor = SessionCursor(self.app, self.session, seq=past.head)
         self.own_commands.restore(self.app, self.session)
-        unfinished = show_summary(self.app, self.view, self.screen)
+        self.view.take_over(past.view)
+        show_unfinished(self.app, self.view, past.open_rows)
         await self.agent.service.tell_ends(self.session)
         if (
-            unfinished
+            past.open_rows
             or await self.agent.service.pending(self.session)
             or await asyncio.to_thread(self._open_goal)
         ):
@@ -617,7 +623,9 @@ class ChatConversation:
             print(kept)
 
     async def _follow(self, *, resumes: bool) -> None:
-        ticking = asyncio.ensure_future(self._tick()) if self.screen.animates else None
+        ticking = (
+            asyncio.ensure_future(self.animate()) if self.screen.animates else None
+        )
         try:
             if resumes:
                 await follow_elsewhere(self.app, self.session, self._cursor.seq)
@@ -654,7 +662,8 @@ class ChatConversation:
         self.view.status.branch = branch_of(self.folder)
         self._start_script()
 
-    async def _tick(self) -> None:
+    async def animate(self) -> None:
+        """Redraws spinners and elapsed times, until it is cancelled."""
         while True:
             await asyncio.sleep(_REDRAW_INTERVAL_S)
             self.view.tick()

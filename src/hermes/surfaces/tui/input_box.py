@@ -248,8 +248,18 @@ class InputBox:
         buffer = event.current_buffer
         if buffer.complete_state:
             buffer.complete_next()
+            self._accept_only_file(buffer)
         elif self._completes():
             buffer.start_completion(select_first=True)
+
+    def _accept_only_file(self, buffer: Buffer) -> None:
+        """Accepts a file that was the only one, so that Enter sends."""
+        state = buffer.complete_state
+        is_only = state is not None and len(state.completions) == 1
+        if is_only and not buffer.text.startswith("/"):
+            buffer.complete_state = None
+            if not buffer.text.endswith("/"):  # a folder may go on
+                buffer.insert_text(" ")
 
     def _backspace(self, event: KeyPressEvent) -> None:
         """Deletes the placeholder of a paste as a whole."""

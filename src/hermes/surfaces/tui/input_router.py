@@ -16,7 +16,9 @@ from hermes.commands.table import find_topic
 from hermes.errors import HermesError, Refused, for_reader
 from hermes.learning.change import MemoryChange, MemoryEdit, Provenance
 from hermes.learning.proposals import Proposal
+from hermes.primitives.tasks import running
 from hermes.schema.events import OwnCommandRan
+from hermes.schema.shown_reasons import state_in_words
 from hermes.surfaces.terminal.approval import (
     KEY_GRACE_S,
     deliver_answer,
@@ -204,10 +206,13 @@ class InputRouter:
         """Runs a command of the person's own. Its output is kept, and goes to the model with the next message."""
         chat = self._chat
         chat.view.show_own_command(command)
-        result = await chat.own_commands.run(command, chat.folder)
+        async with running(chat.animate()):
+            result = await chat.own_commands.run(command, chat.folder)
         ran = OwnCommandRan(command=command, output=result.output, code=result.code)
         await asyncio.to_thread(chat.app.record, chat.session, ran)
-        chat.view.show_own_result(command, result.output, result.ending, result.code)
+        is_stopped = chat.own_commands.was_stopped
+        ending = state_in_words("interrupted") if is_stopped else result.ending
+        chat.view.show_own_result(command, result.output, ending, result.code)
 
     async def _note(self, text: str) -> None:
         """Keeps a note in the memory."""

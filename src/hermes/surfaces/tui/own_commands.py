@@ -50,6 +50,8 @@ class OwnCommands:
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
+        self.was_stopped = False
+        """Whether the person stopped the last command."""
         self._results: list[OwnCommandResult] = []
 
     @property
@@ -91,7 +93,7 @@ class OwnCommands:
             shell, "-c", command, cwd=folder, start_new_session=True,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
-        self._process = process
+        self._process, self.was_stopped = process, False
         try:
             output = await _read(process)
             code = await process.wait()
@@ -105,6 +107,7 @@ class OwnCommands:
 
     def stop(self) -> None:
         """Ends the running command, by force if it does not end by itself."""
+        self.was_stopped = True
         self._signal(signal.SIGTERM)
         asyncio.get_running_loop().call_later(_KILL_WAIT_S, self._kill, self._process)
 

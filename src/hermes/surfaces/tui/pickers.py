@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app import App
-from hermes.app.attachments import typed_part
 from hermes.app.child_sessions import ChildStatus
+from hermes.app.typed_part import typed_part
 from hermes.app.undo import Rewind, RewindPoint, shadows_of
 from hermes.commands.background import child_label
 from hermes.commands.command import Command

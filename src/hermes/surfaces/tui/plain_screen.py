@@ -14,15 +14,15 @@ from hermes.schema.messages import Image
 from hermes.surfaces.terminal.approval import menu_label, menu_lines
 from hermes.surfaces.terminal.line_input import LineReader
 from hermes.surfaces.terminal.question_menu import Act, PersonAnswer, QuestionMenu
-from hermes.surfaces.terminal.style import (
-    Style,
-    settings_of_this_run,
-    stdout_style,
-    terminal_width,
-)
+from hermes.surfaces.terminal.spoken_text import SpokenText
+from hermes.surfaces.terminal.style import Style, stdout_style, terminal_width
 from hermes.surfaces.terminal.styled_text import Row
 from hermes.surfaces.terminal.text import clean
-from hermes.surfaces.terminal.tool_line import LINEAR_MARKS, Marks, marks_for
+from hermes.surfaces.terminal.tool_line import (
+    LINEAR_MARKS,
+    Marks,
+    marks_of_this_run,
+)
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -124,8 +124,8 @@ class PlainScreen:
 
     def __init__(self) -> None:
         self.style = stdout_style()
-        is_linear = settings_of_this_run().display.layout == "linear"
-        self.marks = LINEAR_MARKS if is_linear else marks_for(sys.stdout.encoding)
+        self.marks = marks_of_this_run()
+        self._spoken = SpokenText() if self.marks == LINEAR_MARKS else None
         self.on_interrupt: Callable[[], object] = self.leave
         self._label = ""
         self._at_start = True
@@ -152,13 +152,21 @@ class PlainScreen:
         return max(20, terminal_width())
 
     def write(self, text: str) -> None:
-        self._leave_prompt()
-        sys.stdout.write(clean(text))
-        sys.stdout.flush()
-        self._at_start = text.endswith("\n")
+        text = clean(text)
+        self._put(self._spoken.feed(text) if self._spoken is not None else text)
 
     def end_reply(self) -> None:
-        """Does nothing: printed text stays as it is."""
+        """Prints what waited for the rest of a mark; all other text stays as it is."""
+        if self._spoken is not None:
+            self._put(self._spoken.end())
+
+    def _put(self, text: str) -> None:
+        if not text:
+            return
+        self._leave_prompt()
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        self._at_start = text.endswith("\n")
 
     def line(self, text: str = "") -> None:
         self._leave_prompt()

@@ -1,14 +1,17 @@
 """Shows the end of a conversation again, as it looked when it happened."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from hermes.schema.events import OwnCommandRan
 from hermes.surfaces.terminal.question_menu import QuestionMenu
+from hermes.surfaces.terminal.spoken_text import SpokenText
+from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.styled_text import Row, painted
 from hermes.surfaces.terminal.text import clean, wrap
+from hermes.surfaces.terminal.tool_line import LINEAR_MARKS, Marks
 from hermes.surfaces.tui.own_commands import OwnCommandResult
-from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
+from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.session_view import ChatView
 
 _QUESTIONS = frozenset(("agent.approval.requested", "agent.question.asked"))
@@ -22,12 +25,29 @@ class _Part(NamedTuple):
     is_reply: bool = False
 
 
+class PastScreen(Protocol):
+    """Where the past is printed."""
+
+    style: Style
+    marks: Marks
+    animates: bool
+
+    @property
+    def columns(self) -> int:
+        """The current width."""
+        ...
+
+    def line(self, text: str = "") -> None:
+        """Prints whole lines."""
+        ...
+
+
 class ReplayScreen:
     """Collects what a view shows, for a screen that prints it at once."""
 
     echoes = False
 
-    def __init__(self, screen: ChatScreen) -> None:
+    def __init__(self, screen: PastScreen) -> None:
         self.style = screen.style
         self.marks = screen.marks
         self.animates = screen.animates
@@ -90,8 +110,14 @@ class ReplayScreen:
         if not part.is_reply:
             return part.text.split("\n")
         if not self.animates:
-            return list(wrap(clean(part.text), self.columns - 1))
+            return list(wrap(self._plain(clean(part.text)), self.columns - 1))
         return self._drawn(part.text)
+
+    def _plain(self, text: str) -> str:
+        if self.marks != LINEAR_MARKS:
+            return text
+        spoken = SpokenText()
+        return spoken.feed(text) + spoken.end()
 
     def _drawn(self, text: str) -> list[str]:
         """Renders a reply as it looked when it was written."""
@@ -105,23 +131,26 @@ class ReplayScreen:
 
 
 def replay(
-    events: Sequence[Mapping[str, Any]], view: ChatView, screen: ChatScreen
-) -> bool:
-    """Prints the last lines of events that are over. Returns whether some were left out."""
+    events: Sequence[Mapping[str, Any]],
+    session: str,
+    screen: PastScreen,
+    *,
+    quiet: bool = False,
+) -> ChatView:
+    """Prints the last lines of events that are over. Returns the view that showed them."""
     replayed = ReplayScreen(screen)
-    past = ChatView(replayed, view.session, quiet=view.quiet)
+    past = ChatView(replayed, session, quiet=quiet)
     for event in events:
         if event["type"] == OwnCommandRan.topic:
             _show_own_command(event, past)
         elif event["type"] not in _QUESTIONS:
             past.on_event(event)
     replayed.end_reply()
-    view.take_over(past)
-    lines, is_cut = replayed.last_lines(_MAX_REPLAYED_LINES)
+    lines, _ = replayed.last_lines(_MAX_REPLAYED_LINES)
     if lines:
         screen.line("\n".join(lines).rstrip("\n"))
         screen.line()
-    return is_cut
+    return past
 
 
 def _show_own_command(event: Mapping[str, Any], view: ChatView) -> None:

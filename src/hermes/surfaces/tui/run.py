@@ -21,20 +21,37 @@ from hermes.text.translation import shown_reason, translator
 if TYPE_CHECKING:
     from hermes.surfaces.tui.live_screen import LiveScreen
     from hermes.surfaces.tui.notifications import Notifier
+    from hermes.surfaces.tui.past import ShownPast
     from hermes.tools.sandbox import Sandbox
 
 t = translator(__name__)
 
 
 def converse(
-    app: App, session: str, question: RunOptions, *, is_live: bool, typed: str = ""
+    app: App,
+    session: str,
+    question: RunOptions,
+    *,
+    is_live: bool,
+    typed: str = "",
+    past: "ShownPast | None" = None,
 ) -> int:
-    """Runs the whole conversation; `typed` are keys from before it. Returns the exit code."""
-    return asyncio.run(_converse(app, session, question, is_live=is_live, typed=typed))
+    """Runs the whole conversation; `typed` are keys from before it, and `past` is what was shown of it. Returns the
+    exit code.
+    """
+    return asyncio.run(
+        _converse(app, session, question, is_live=is_live, typed=typed, past=past)
+    )
 
 
 async def _converse(
-    app: App, session: str, question: RunOptions, *, is_live: bool, typed: str
+    app: App,
+    session: str,
+    question: RunOptions,
+    *,
+    is_live: bool,
+    typed: str,
+    past: "ShownPast | None",
 ) -> int:
     agent = Agent(
         app,
@@ -76,7 +93,7 @@ async def _converse(
             if question.approvals == "plan":
                 await chat.reconfigure(approvals="plan")
             if question.resume:
-                await chat.resume()
+                await chat.resume(past)
             if live is not None and live.recover():
                 chat.view.say(t("Your last message is back in the input."))
             screen.show_prompt()

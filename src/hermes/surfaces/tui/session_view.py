@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.app.attachments import typed_part
+from hermes.app.typed_part import typed_part
 from hermes.core.ports import Clock, SystemClock
 from hermes.schema.goals import GOAL_VIA
 from hermes.schema.shown_reasons import shown_event
@@ -61,6 +61,7 @@ _ENDS = {
     "crashed": to_translate("Hermes stopped during this turn."),
 }
 
+_CALL_FAULTS = frozenset(("bad_arguments", "unknown_tool"))
 _REMARKS = frozenset(
     (
         *(
@@ -124,6 +125,7 @@ class ChatView:
         self.quiet = quiet
         """Whether calls that succeed and thinking are left out."""
         self._doing = ""
+        self._own_since: float | None = None  # when a command of the person began
         self._checking = ""  # what of the goal is being checked
         self._waiting: dict[int, _Waiting] = {}
         self._last_event_at = self._clock.now()
@@ -261,6 +263,7 @@ class ChatView:
 
     def show_own_command(self, command: str) -> None:
         """Shows a command that the person runs."""
+        self._own_since = self._clock.now()
         self._print_calls()
         if not self._screen.echoes:
             if self._is_below_command:
@@ -273,6 +276,7 @@ class ChatView:
         self, command: str, output: str, ending: str, code: int
     ) -> None:
         """Shows the end of what such a command printed, and how it ended if that matters."""
+        self._own_since = None
         self.details.add(f"$ {one_line(command)}", output)
         shown = output if output.strip() or code else "(no output)"
         for row in self._cards.folded(shown, self._screen.columns - 1, _OWN_LINES):
@@ -280,6 +284,7 @@ class ChatView:
         if code:
             self._row(((f"{self._screen.marks.failed} ", RED), (ending, DIM)))
         self._screen.line()
+        self.tick()
 
     def _show(self, event: Mapping[str, Any]) -> None:
         match event["type"]:
@@ -436,6 +441,8 @@ class ChatView:
             case "agent.learning.reviewed":
                 self.say(reviewed_notice(event, self.status.review_cost))
                 self.status.review_cost = 0.0
+            case "agent.reply.rejected" if event.get("reason") in _CALL_FAULTS:
+                pass  # shown with the call
             case _:
                 self.say(
                     t("The reply could not be used: {reason}", reason=_reason(event))
@@ -541,8 +548,9 @@ class ChatView:
         doing = self._activity(is_stalled=now - self._last_event_at >= _STALL_S)
         if not doing:
             return
-        is_step = self.busy and self._began
-        since = self._step_began if is_step else self._last_event_at
+        since = self._own_since or self._last_event_at
+        if self.busy:
+            since = self._step_began if self._began else self._last_event_at
         passed = f" {duration(now - since)}" if now - since >= 1 else ""
         yield (
             (f"{spinner} ", CYAN),
@@ -569,6 +577,8 @@ class ChatView:
         if not self.busy:
             if self._checking:
                 return self._checking
+            if self._own_since is not None:
+                return "running"
             return "starting" if is_stalled and self._waiting and not self.held else ""
         if self._is_final_reply:
             return "finishing" if is_stalled else ""
@@ -632,11 +642,13 @@ class ChatView:
         passed = duration(event["ts"] - self._began) if self._began else ""
         self._began = 0.0
         used = t("{count:,} token", "{count:,} tokens", count=tokens)
-        parts = [passed, used, money(usage.get("cost_usd") or 0.0)]
+        # A reply that was cut off has no count: none is better than a wrong one.
+        known = used if tokens else ""
+        parts = [passed, known, money(usage.get("cost_usd") or 0.0)]
         between = self._screen.marks.separator
-        self._screen.line(
-            self._screen.style.dim(between.join(part for part in parts if part))
-        )
+        if any(parts):
+            facts = between.join(part for part in parts if part)
+            self._screen.line(self._screen.style.dim(facts))
         if self.held and self._waiting:
             number = len(self._waiting)
             self.say(

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hermes.app.engine import ModelInfo
+from hermes.app.model_info import ModelInfo
 from hermes.surfaces.terminal.text import cut, money, one_line, width
 from hermes.text.formats import short_number
 from hermes.text.translation import translator
-from hermes.tools.project_rules import read_small_file
 
 if TYPE_CHECKING:
     from hermes.surfaces.tui.conversation import ChatConversation
@@ -191,4 +190,6 @@ def _branch(head: Path) -> str:
 
 
 def _start_of(path: Path) -> str:
+    from hermes.tools.project_rules import read_small_file
+
     return read_small_file(path, _MAX_HEAD_BYTES).strip()

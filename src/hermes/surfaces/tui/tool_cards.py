@@ -77,6 +77,7 @@ class ToolCards:
         self._marks = marks
         self._hint = hint  # behind the number of hidden lines
         self._open: dict[str, ToolCard] = {}
+        self._requested: dict[str, CallWords] = {}  # by the last reply
         self._together: list[_Together] = []
 
     @property
@@ -100,6 +101,11 @@ class ToolCards:
         """Updates the cards from an event."""
         call_id = event.get("call_id", "")
         match event["type"]:
+            case "agent.message.assistant":
+                self._requested = {
+                    call["id"]: call_words(call["name"], call["arguments"])
+                    for call in event.get("tool_calls", ())
+                }
             case "agent.tool.started":
                 words = call_words(event["name"], event["arguments"])
                 self._open[call_id] = ToolCard(words, event["ts"])
@@ -146,8 +152,9 @@ class ToolCards:
         name, ok = event["name"], event.get("ok", True)
         text = unfenced(event.get("text", ""))
         card = self._open.pop(event["call_id"], None)
-        if card is None:
-            card = ToolCard(CallWords(one_line(name)), None)
+        if card is None:  # it did not start: its arguments were wrong, for example
+            words = self._requested.get(event["call_id"]) or call_words(name, "{}")
+            card = ToolCard(words, None)
         self.details.add(card.label, text, card.words.object)
         if ok and card.words.kind:
             self._together.append(_Together(card.words, card.since, event["ts"]))

@@ -13,6 +13,7 @@ from hermes.tools.escapes import shown
 from hermes.tools.policy.effects import (
     ASKS_FOR_NETWORK,
     BY_RULE,
+    EFFECTS,
     Effect,
     Level,
     asks,
@@ -184,10 +185,12 @@ class CommandApproval:
         scope = command_scope(command, effects, context, is_held=is_held)
         if scope is None or reach == "machine":
             return ""
-        reasons = [with_network()] if reach == "network" else []
-        reasons += dict.fromkeys(
-            one.reason for one in effects if one.level >= Level.ASK
-        )
+        asked = [one.reason for one in effects if one.level >= Level.ASK]
+        reasons = list(dict.fromkeys(asked))
+        if reach == "network":  # which says the same as one of the reasons
+            uses_network = EFFECTS["network"].reason
+            rest = [reason for reason in reasons if reason != uses_network]
+            reasons = [with_network(), *rest]
         return shown(scope.describe(context.folders[0], reasons))
 
 

@@ -264,6 +264,8 @@ def test_a_command_of_the_persons_own_that_prints_nothing_says_so() -> None:
     screen = FakeScreen()
     view = ChatView(screen, "s", clock=FakeClock(14.0))
     view.show_own_command("true")
+    view.tick()
+    assert screen.now[0].endswith("running")
     view.show_own_result("true", "", "exit code 0", 0)
     view.show_own_command("false")
     view.show_own_result("false", "", "exit code 1", 1)
@@ -330,8 +332,10 @@ def test_troubles_are_said() -> None:
         event(
             "reply.rejected", reason="empty", detail="the model answered with nothing"
         ),
+        event("reply.rejected", reason="bad_arguments", detail="said by the call"),
         event("turn.ended", reason="failed", detail="gave up", ts=12.0),
     )
+    assert "said by the call" not in screen.text
     assert "Retrying in 2.0 s: 500 from the service" in screen.text
     assert "The reply could not be used: the model answered with nothing" in screen.text
     assert "\nGave up\n" in screen.text
@@ -466,7 +470,7 @@ def test_nothing_seems_to_go_on_between_the_answer_and_the_end_of_the_turn() -> 
 
 def test_a_turn_whose_beginning_was_not_seen_has_no_duration() -> None:
     done = event("tool.finished", call_id="c", name="terminal", text="x\n[exit code 0]")
-    assert viewed(done, ENDED).text == "✓ terminal\n  │ x\n1,020 tokens · $0.50\n\n"
+    assert viewed(done, ENDED).text == "✓ Run\n  │ x\n1,020 tokens · $0.50\n\n"
 
 
 FAILED = "a\nb\nc\nd\ne\nf: not permitted\n[exit code 2; now in /x]"
@@ -525,6 +529,7 @@ def test_messages_that_are_held_stay_on_the_screen_and_say_how_they_go_on() -> N
     view.hold()
     view.on_event(event("turn.ended", reason="interrupted", ts=12.0))
     assert "1 message not sent yet. Press Enter to send it." in screen.text
+    assert "tokens" not in screen.text
     assert screen.now == ["  held › more"]
     view.on_event(event("turn.started", inputs=[5]))
     assert not view.held

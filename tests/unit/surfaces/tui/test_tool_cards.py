@@ -18,3 +18,14 @@ def rows(text: str) -> list[str]:
 def test_output_from_outside_is_shown_without_its_fence() -> None:
     assert rows(fenced("today\n[exit code 0]", "network"))[1:] == ["  │ today"]
     assert rows(fenced("(no output) [exit code 0]", "network"))[1:] == []
+
+
+def test_a_call_that_did_not_start_is_shown_in_words() -> None:
+    cards = ToolCards(Marks(), "")
+    call = {"id": "c", "name": "present_plan", "arguments": '{"steps": 3}'}
+    cards.on_event({"type": "agent.message.assistant", "tool_calls": [call]})
+    event = {"call_id": "c", "name": "present_plan", "text": "Not run: a title is missing", "ok": False, "ts": 2.0}  # fmt: skip
+    shown = [plain(row) for row in cards.finish(event, 80)]
+    assert shown == ["✗ Show the plan Not run: a title is missing"]
+    unknown = {**event, "call_id": "d", "name": "no_such_tool"}
+    assert plain(next(cards.finish(unknown, 80))).startswith("✗ no_such_tool ")

@@ -254,7 +254,7 @@ def test_the_scope_is_written_out_in_words() -> None:
         f"`npm install ...` in {CWD} (with the network; it installs or removes packages, which run other people's code)"
     )
     assert scope("git push origin main") == (
-        f"exactly `git push origin main` in {CWD} (with the network; it uses the network)"
+        f"exactly `git push origin main` in {CWD} (with the network)"
     )
 
 

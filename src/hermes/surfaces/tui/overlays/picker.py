@@ -203,7 +203,8 @@ class Picker:
     def _preview(self, item: PickerItem, columns: int, room: int) -> list[Row]:
         text = self._previews.get(item.key, "")
         bar = f"  {self._marks.bar} "
-        lines = list(wrap(clean(text).strip("\n"), max(columns - 5, 10)))
+        text = clean(text).strip("\n")
+        lines = list(wrap(text, max(columns - 5, 10))) if text.strip() else []
         if len(lines) > room - 1:
             lines = [*lines[: room - 2], self._marks.runs]
         rows: list[Row] = [((bar, DIM), (cut(line, columns - 5), "")) for line in lines]

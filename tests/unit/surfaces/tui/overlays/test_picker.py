@@ -109,3 +109,7 @@ def test_a_pager_scrolls_searches_and_closes() -> None:
     assert keys.startswith("Esc back · 41-50 of 50 ·")
     press(pager, "escape")
     assert pager.is_closed
+
+
+def test_a_preview_that_is_empty_or_not_read_yet_has_no_frame() -> None:
+    assert not any("│" in line for line in shown(picker()))

@@ -1,0 +1,18 @@
+"""Tells what a person typed from the files, skills and output that were attached to a message."""
+
+import re
+
+from hermes.primitives.lazy_pattern import lazy_pattern
+
+_BLOCK = lazy_pattern(
+    r"\n\n<(attached path|skill name|ran command|command name)=\"[^\n]*\">\n.*?\n</(?:attached|skill|ran|command)>",
+    re.DOTALL,
+)
+_CLOSED = ("attached", "skill", "ran", "command")
+
+
+def typed_part(text: str) -> str:
+    """The part of a message that the person typed, without attachments."""
+    end = max(text.rfind(f"\n</{one}>") for one in _CLOSED) + 1
+    end = text.find(">", end) + 1 if end else 0
+    return _BLOCK.sub("", text[:end]) + text[end:]
