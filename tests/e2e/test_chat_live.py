@@ -474,6 +474,25 @@ async def test_a_session_that_runs_elsewhere_is_followed(tmp_path: Path) -> None
             await first.sees("Both see this.")
 
 
+async def test_an_idle_terminal_shows_what_is_written_elsewhere(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer("Hello.", "From the other one.", "Mine again.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal() as first:
+            await first.sees(READY)
+            first.type("hello" + ENTER)
+            await first.sees("ms · 28 tokens")
+            async with hermes.terminal("--continue") as second:
+                await second.sees(READY)
+                second.type("what now?" + ENTER)
+                await second.sees("From the other one.")
+                shown = await first.until(lambda shown: "From the other one." in shown)
+                assert "› what now?" in shown
+            first.type("and here?" + ENTER)
+            await first.sees("Mine again.")
+
+
 async def test_a_message_to_a_session_that_runs_elsewhere_is_shown_and_answered(
     tmp_path: Path,
 ) -> None:

@@ -43,6 +43,7 @@ from hermes.surfaces.tui.own_commands import OwnCommands
 from hermes.surfaces.tui.past import ShownPast, show_past
 from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
 from hermes.surfaces.tui.resumed_turn import (
+    NewsFromElsewhere,
     cursor_at_end,
     follow_elsewhere,
     show_unfinished,
@@ -251,15 +252,28 @@ class ChatConversation:
         """Reads input until the person leaves. If the terminal goes away during a turn, finishes
         the turn first.
         """
+        news = NewsFromElsewhere(self.app)
+        try:
+            await self._take_input(news)
+        finally:
+            news.close()
+        await self._leave()
+
+    async def _take_input(self, news: NewsFromElsewhere) -> None:
         reading: asyncio.Task[TypedInput | None] | None = None
+        waiting: asyncio.Task[None] | None = None
         while True:
             reading = reading or asyncio.ensure_future(self.screen.read())
+            waiting = waiting or asyncio.ensure_future(news.wait(self._seen))
             following = {self._following} if self._following is not None else set()
             await asyncio.wait(
-                {reading, *following}, return_when=asyncio.FIRST_COMPLETED
+                {reading, waiting, *following}, return_when=asyncio.FIRST_COMPLETED
             )
             if self._following is not None and self._following.done():
                 self._reset_turn()
+            if waiting.done():
+                waiting = None
+                self.follow(news=True)
             if reading.done():
                 typed, reading = reading.result(), None
                 if typed is None or self._left:
@@ -268,7 +282,14 @@ class ChatConversation:
                     break
                 self.touched()
                 await self._router.take(typed)
-        await self._leave()
+        if waiting is not None:
+            waiting.cancel()
+
+    def _seen(self) -> tuple[str, int] | None:
+        """The session and its last row that was shown; None while a turn is followed anyway."""
+        if self._following is not None:
+            return None
+        return self.session, self._cursor.seq
 
     async def _leave(self) -> None:
         """Ends what belongs to this terminal."""
@@ -320,10 +341,11 @@ class ChatConversation:
             self._following = None
         self._interrupts.forget()
 
-    def follow(self, *, resumes: bool = False) -> None:
-        """Shows what the session does until it is idle."""
+    def follow(self, *, resumes: bool = False, news: bool = False) -> None:
+        """Shows what the session does until it is idle. With `news`, first what another process wrote to it."""
         if self._following is None:
-            self._following = asyncio.ensure_future(self._follow(resumes=resumes))
+            following = self._follow(resumes=resumes, news=news)
+            self._following = asyncio.ensure_future(following)
 
     async def resume(self, past: ShownPast | None = None) -> None:
         """Shows where the session stopped, unless `past` was shown already. Closes an unfinished turn, or follows one
@@ -622,13 +644,14 @@ class ChatConversation:
         if kept := changed_worktrees(folder):
             print(kept)
 
-    async def _follow(self, *, resumes: bool) -> None:
+    async def _follow(self, *, resumes: bool, news: bool) -> None:
         ticking = (
             asyncio.ensure_future(self.animate()) if self.screen.animates else None
         )
         try:
-            if resumes:
+            if resumes or news:
                 await follow_elsewhere(self.app, self.session, self._cursor.seq)
+            if resumes:
                 await self.agent.service.resume(self.session)
             await self.agent.service.idle(self.session)
             while is_elsewhere(
