@@ -125,7 +125,13 @@ def _value(given: str, field: Mapping[str, Any], choices: tuple[str, ...]) -> An
     match field.get("type"):
         case "boolean":
             if given.lower() not in _YES | _NO:
-                raise ValueError(t.logged("It has to be yes or no. Please try again."))
+                raise ValueError(
+                    t.logged(
+                        "It has to be {yes} or {no}. Please try again.",
+                        yes="yes",
+                        no="no",
+                    )
+                )
             return given.lower() in _YES
         case "integer" | "number" as kind:
             return _number(given, field, whole=kind == "integer")

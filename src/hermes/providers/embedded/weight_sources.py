@@ -203,7 +203,7 @@ def _pip_failure(package: str, errors: str) -> SourceFailed | OSError:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     if _UNREACHABLE.search(errors):
         return SourceFailed("not reachable", detail)
-    if t.logged("No matching distribution") in errors:
+    if "No matching distribution" in errors:  # not translated
         return SourceFailed(t.logged("does not have the file"), detail)
     return SourceFailed(t.logged("a part can't be downloaded"), detail)
 
