@@ -493,6 +493,26 @@ async def test_an_idle_terminal_shows_what_is_written_elsewhere(
             await first.sees("Mine again.")
 
 
+async def test_an_idle_terminal_settles_a_turn_whose_process_died(
+    tmp_path: Path,
+) -> None:
+    call = ServedCall(name="terminal", arguments='{"command": "cat go.pipe"}')
+    async with ModelServer("Hello.", ScriptedResponse(calls=(call,))) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        os.mkfifo(hermes.work / "go.pipe")
+        async with hermes.terminal() as first:
+            await first.sees(READY)
+            first.type("hello" + ENTER)
+            await first.sees("ms · 28 tokens")
+            second = hermes.terminal("--continue", "--approvals", "full")
+            async with second:
+                await second.sees(READY)
+                second.type("run it" + ENTER)
+                await first.until(lambda shown: "Run cat go.pipe" in shown)
+                second.kill()
+                await first.sees("Hermes stopped during this turn.")
+
+
 async def test_a_message_to_a_session_that_runs_elsewhere_is_shown_and_answered(
     tmp_path: Path,
 ) -> None:

@@ -252,27 +252,23 @@ class ChatConversation:
         """Reads input until the person leaves. If the terminal goes away during a turn, finishes
         the turn first.
         """
-        news = NewsFromElsewhere(self.app)
-        try:
+        with NewsFromElsewhere(self.app, self._seen) as news:
             await self._take_input(news)
-        finally:
-            news.close()
         await self._leave()
 
     async def _take_input(self, news: NewsFromElsewhere) -> None:
         reading: asyncio.Task[TypedInput | None] | None = None
-        waiting: asyncio.Task[None] | None = None
         while True:
             reading = reading or asyncio.ensure_future(self.screen.read())
-            waiting = waiting or asyncio.ensure_future(news.wait(self._seen))
             following = {self._following} if self._following is not None else set()
             await asyncio.wait(
-                {reading, waiting, *following}, return_when=asyncio.FIRST_COMPLETED
+                {reading, news.coming(), *following},
+                return_when=asyncio.FIRST_COMPLETED,
             )
             if self._following is not None and self._following.done():
                 self._reset_turn()
-            if waiting.done():
-                waiting = None
+            if news.coming().done():
+                news.take()
                 self.follow(news=True)
             if reading.done():
                 typed, reading = reading.result(), None
@@ -282,8 +278,6 @@ class ChatConversation:
                     break
                 self.touched()
                 await self._router.take(typed)
-        if waiting is not None:
-            waiting.cancel()
 
     def _seen(self) -> tuple[str, int] | None:
         """The session and its last row that was shown; None while a turn is followed anyway."""
@@ -651,6 +645,8 @@ class ChatConversation:
         try:
             if resumes or news:
                 await follow_elsewhere(self.app, self.session, self._cursor.seq)
+            if news:  # its process may have died
+                await self.agent.service.end_dead_turn(self.session)
             if resumes:
                 await self.agent.service.resume(self.session)
             await self.agent.service.idle(self.session)
@@ -661,7 +657,8 @@ class ChatConversation:
                 await self.agent.service.end_dead_turn(self.session)
                 await self.agent.service.idle(self.session)
         except StoreError as error:
-            self._not_saved(error)
+            if not news:  # only what was written elsewhere could not be read
+                self._not_saved(error)
         except HermesError as error:  # the session could not be settled
             self.code = 1
             self.view.say(for_reader(error), alarming=True)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from hermes.app import App
 from hermes.app.feed import SessionCursor
@@ -33,43 +33,56 @@ async def follow_elsewhere(app: App, session: str, last: int) -> None:
 class NewsFromElsewhere:
     """Waits for what another process, such as the dashboard, writes to a session that is idle here."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, seen: SeenRows) -> None:
         self._app = app
+        self._seen = seen
         self._watch = app.store.watch()
+        self._coming: asyncio.Task[None] | None = None
 
-    def close(self) -> None:
-        """Ends the watch."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.take()
         self._watch.close()
 
-    async def wait(self, seen: SeenRows) -> None:
-        """Returns when the session has rows that were not shown. Rows of this process are shown a moment later, so it
-        looks twice.
-        """
+    def coming(self) -> "asyncio.Task[None]":
+        """Returns what is done when the session has rows that were not shown."""
+        if self._coming is None:
+            self._coming = asyncio.ensure_future(self._wait())
+        return self._coming
+
+    def take(self) -> None:
+        """Waits for other rows from now on."""
+        if self._coming is not None:
+            self._coming.cancel()
+            self._coming = None
+
+    async def _wait(self) -> None:
+        """Rows of this process are shown a moment after they are written, so it looks twice."""
         while True:
             await self._watch.wait(_IDLE_LOOK_INTERVAL_S)
-            if not self._watch.changed():
-                continue
-            if seen() is None:  # look again when the turn has ended
+            try:
+                if not self._watch.changed():
+                    continue
+                if self._seen() is None:  # look again when the turn has ended
+                    self._watch.forget()
+                    await asyncio.sleep(_IDLE_LOOK_INTERVAL_S)
+                elif await self._has_news():
+                    await asyncio.sleep(LOG_POLL_INTERVAL_S)
+                    if await self._has_news():
+                        return
+            except (HermesError, OSError):  # it can't be read now
                 self._watch.forget()
                 await asyncio.sleep(_IDLE_LOOK_INTERVAL_S)
-            elif await self._has_news(seen):
-                await asyncio.sleep(LOG_POLL_INTERVAL_S)
-                if await self._has_news(seen):
-                    return
 
-    async def _has_news(self, seen: SeenRows) -> bool:
-        shown = seen()
+    async def _has_news(self) -> bool:
+        shown = self._seen()
         if shown is None:
             return False
         session, last = shown
-        return await asyncio.to_thread(self._head, session) > last
-
-    def _head(self, session: str) -> int:
-        """The last row of a session; 0 if there is none."""
-        try:
-            return self._app.store.sessions.find(session).head
-        except HermesError:
-            return 0
+        info = await asyncio.to_thread(self._app.store.sessions.find, session)
+        return info.head > last
 
 
 def cursor_at_end(app: App, session: str) -> SessionCursor:
