@@ -6,7 +6,6 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6} +")
 _BEGINNING = re.compile(r" {0,3}(?:#{1,6} *|`+|~+)?")
 """What may become a heading or a fence."""
-_OPEN_MARK = re.compile(r"[*`]+\Z")
 _MARK = re.compile(r"\*+|`+")
 _NOT_BEFORE_BOLD = re.compile(r"[A-Za-z0-9_/(]")
 """As in `2**10`, `src/**` and `f(**options)`. In languages without spaces a letter may come before bold text."""
@@ -47,8 +46,7 @@ class SpokenText:
         begin = text.rfind("\n") + 1
         if (begin or self._is_fresh) and _BEGINNING.fullmatch(text, begin):
             return begin
-        found = _OPEN_MARK.search(text)
-        return found.start() if found else len(text)
+        return len(text.rstrip("*`"))
 
     def _shown(self, text: str) -> str:
         return "".join(map(self._of_line, text.splitlines(keepends=True)))
