@@ -19,6 +19,7 @@ from hermes.surfaces.gateway.adapters.text_formats import (
 from hermes.surfaces.gateway.message_split import split
 from hermes.surfaces.terminal.markdown.blocks import Blocks
 from hermes.surfaces.terminal.markdown.inline import parse
+from hermes.surfaces.terminal.spoken_text import SpokenText
 from hermes.tools.escapes import clean
 from hermes.tools.files.gitignore import glob_regex
 from hermes.tools.policy.inline_code import judge_code
@@ -98,6 +99,13 @@ def test_a_sentence_that_closes_nothing_is_read_aloud_after_all() -> None:
     stream = SpokenStream()
     found = [one for _ in range(2_000) for one in stream.feed("(A sentence. ")]
     assert len(" ".join([*found, *stream.finish()])) > 23_000
+
+
+@pytest.mark.parametrize("unit", ["*", "`", "*`"])
+def test_a_run_of_marks_is_read_once_for_screen_readers(unit: str) -> None:
+    reader = SpokenText()
+    shown = reader.feed("a " + unit * _CHARS + "b") + reader.end()
+    assert (shown[:2], shown[-1], shown.count("`")) == ("a ", "b", 0)
 
 
 def test_blanks_in_a_heading_are_read_once() -> None:

@@ -109,10 +109,11 @@ class SpokenStream:
         whole = (
             end for end in reversed(ends) if is_long or _is_balanced(self._line[:end])
         )
-        cut = self._line.rfind(" ") + 1 if is_long else 0
+        cut = (self._line.rfind(" ") + 1 or len(self._line)) if is_long else 0
         self._examined = max(0, len(self._line) - _MAX_END_CHARACTERS)
         if end := next(whole, cut):
-            self._ready += self._line[:end] + " "
+            if not is_long or any(map(str.isalnum, self._line[:end])):
+                self._ready += self._line[:end] + " "
             self._line = self._line[end:].lstrip(" ")
             self._examined = 0
 

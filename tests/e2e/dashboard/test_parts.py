@@ -343,3 +343,24 @@ async def test_pieces_of_a_reply_are_drawn_with_rests_and_rows_at_once(
     for _ in range(60):
         await drawn_after(f"pace.soon(); {key}", 10)
     assert await visit.evaluate("window.drawn") > 6  # also if a key is held down
+
+
+async def test_rows_are_drawn_in_a_hidden_page_however_fast_they_come(
+    visit: Page,
+) -> None:
+    await visit.clock.install()
+    await visit.clock.pause_at(4_000_000_000_000)
+    await run(
+        visit,
+        "views/chat/drawing_pace.js",
+        """(it) => {
+            window.requestAnimationFrame = () => 1; // a hidden page has no frames
+            window.drawn = 0;
+            window.pace = new it.DrawingPace(() => window.drawn++);
+            pace.soon();
+        }""",
+    )
+    for _ in range(5):
+        await visit.evaluate("pace.atOnce()")
+        await visit.clock.run_for(100)
+    assert await visit.evaluate("window.drawn") == 2

@@ -93,3 +93,9 @@ def test_the_first_sentence_does_not_wait_for_the_second() -> None:
     ]
     assert stream.feed(" so on") == []
     assert stream.finish() == ["And so on"]
+
+
+def test_a_long_line_without_a_blank_does_not_wait_for_its_end() -> None:
+    stream = SpokenStream()
+    assert "".join(stream.feed("a" * 2_100)) == "a" * 2_100
+    assert stream.feed("=" * 2_100) == stream.finish() == []

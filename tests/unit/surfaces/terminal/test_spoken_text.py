@@ -22,8 +22,21 @@ def spoken(text: str, size: int) -> str:
         ("issue #12, C# too", "issue #12, C# too"),
         ("a\n```sh\n# **x** `y`\n```\n**b**", "a\n```sh\n# **x** `y`\n```\nb"),
         ("a stray ` here\n**b**", "a stray  here\nb"),
+        ("2**10, src/**/*.py, **/*.md", "2**10, src/**/*.py, **/*.md"),
+        ("f(**kwargs) in src/** here", "f(**kwargs) in src/** here"),
+        ("- **A:** b, **`c`**, ***d***", "- A: b, c, *d*"),
+        ("这是**粗体**文字", "这是粗体文字"),
+        ("~~~\n**x**\n```\n# y\n~~~~ \n**b**", "~~~\n**x**\n```\n# y\n~~~~ \nb"),
+        (
+            "````md\n```\n**x**\n```\n# y\n````\n**b**",
+            "````md\n```\n**x**\n```\n# y\n````\nb",
+        ),
+        ("```\n```x\n**y**\n```\n**b**", "```\n```x\n**y**\n```\nb"),
     ],
-    ids=["bold", "headings", "code", "star", "number", "block", "stray"],
+    ids=[
+        *("bold", "headings", "code", "star", "number", "block", "stray", "power"),
+        *("options", "item", "no spaces", "tildes", "nested", "info"),
+    ],
 )
 def test_marks_are_left_out_however_the_text_arrives(
     written: str, shown: str, size: int

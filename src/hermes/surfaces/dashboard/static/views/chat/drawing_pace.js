@@ -30,6 +30,7 @@ export class DrawingPace {
   #draw;
   #frame = 0;
   #timer = 0;
+  #isAtOnce = false; // what is asked for does not wait for a rest or a key
   #restUntil = 0;
   #since = 0; // the first piece that is not drawn has waited since then
 
@@ -70,9 +71,11 @@ export class DrawingPace {
     else this.reconsider();
   }
 
-  /** Draws in the next frame. */
+  /** Draws in the next frame. Asking again does not put it off: a hidden page has only the timer. */
   atOnce() {
+    if (this.#isAtOnce) return;
     this.cancel();
+    this.#isAtOnce = true;
     this.#ask(() => this.#run());
   }
 
@@ -93,6 +96,7 @@ export class DrawingPace {
     cancelAnimationFrame(this.#frame);
     clearTimeout(this.#timer);
     this.#frame = this.#timer = 0;
+    this.#isAtOnce = false;
   }
 
   #run() {
