@@ -205,6 +205,12 @@ NAMED = [  # the text, and what must not be in it any more
     ),
 ]
 BENIGN = [
+    "connect(host, password=None,8080)",
+    "f(password=str,x1), f(password=integer,x1)",
+    "pw=True,1",
+    "pass: true,12",
+    "password: null,id1",
+    "pw=10px;margin",
     "token->next12 and token -> uint256",
     "def password(self) -> bytes32:",
     "password (8 to 64 characters), password (sha256)",
