@@ -216,9 +216,12 @@ def _bare_value(text: str, name: _Name, found: "re.Match[str]") -> _Span | None:
 
 
 def _after_arrow(name: _Name, value: str, start: int) -> _Span | None:
-    """Returns the value in `password -> x`. After other names an arrow mostly leads to a type or a file."""
+    """Returns the value in `password -> x`. After other names, and the word `pass`, an arrow mostly leads to a type or a
+    file.
+    """
     is_secret = _is_bare_secret(value, is_password=name.is_password, is_given=False)
-    if is_secret and (name.is_password or is_random(value)):
+    is_password = name.is_password and name.spelled != "pass"
+    if is_secret and (is_password or is_random(value)):
         return start, start + len(value)
     return None
 

@@ -57,6 +57,9 @@ NAMED = [  # the text, and what must not be in it any more
     ("password -> hunter22", "hunter22"),
     ("passwort/password → hunter22x", "hunter22x"),
     ("Password (s3cr3t!x) for bob", "s3cr3t!x"),
+    ("pw -> hunter22", "hunter22"),
+    ("pass -> a1b2C3d4e5", "a1b2C3d4e5"),
+    ("pass (a1b2C3d4e5)", "a1b2C3d4e5"),
     ("password=ab,cd1234ef", "cd1234ef"),
     ("password: hunter2,X!9zz, user: bob", "X!9zz"),
     ("passwd: zz;yy1234", "yy1234"),
@@ -205,6 +208,12 @@ NAMED = [  # the text, and what must not be in it any more
     ),
 ]
 BENIGN = [
+    "PASS (1234ms), ok pass (test_42)",
+    "2nd pass (step_12)",
+    "pass (x86_64)",
+    "pass -> src/foo1.py",
+    "pass -> utf8mb4",
+    "it passes (step_12), passes -> utf8mb4",
     "connect(host, password=None,8080)",
     "f(password=str,x1), f(password=integer,x1)",
     "pw=True,1",
