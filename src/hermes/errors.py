@@ -7,6 +7,7 @@ HermesError                    something a person should read: what happened, wh
 ├── StoreError                 the session log
 │   ├── StoreBusy              another process held the database too long; nothing was written
 │   ├── StoreFull              the disk or quota is full; nothing was written
+│   ├── StoreUnreachable       the server or the disk does not answer, or takes nothing; nothing was written
 │   ├── StoreDamaged           the file is not a sound database; it was not written to
 │   ├── StoreTooNew            written by a newer Hermes; it was not written to
 │   ├── SessionNotFound        no session (or several) by that name
@@ -176,6 +177,10 @@ class StoreBusy(StoreError):
 
 class StoreFull(StoreError):
     """The disk or quota is full."""
+
+
+class StoreUnreachable(StoreError):
+    """The server or the disk does not answer, or takes nothing now."""
 
 
 class StoreDamaged(StoreError):

@@ -24,6 +24,11 @@ _QUOTED_START = r"(\\*)([\"'`])"
 _BARE = rf"(?:[^\s\"'`,;&<>(){{}}\[\]\\|]|{AMPERSAND}){{1,1000}}+"
 # A comma or semicolon belongs to a password if neither a blank nor the next field (`,user=`) follows.
 _REST = r"(?:[,;](?![a-zA-Z_][\w.\-]{0,80}[ \t]{0,2}[:=])[^\s\"'`,;&<>(){}\[\]\\|]{1,200}+){1,20}+"
+# The next argument (`password=None,8080`) does not make these a secret.
+_NEVER_JOINED = (
+    r"(?i:none|null|nil|true|false|undefined|str|string|int|integer|bool|bytes|float|optional"
+    r"|\d+(?:px|em|rem|%|ms|s))$"
+)
 _BARE_VARIABLE = rf"(?:[^\s\"'`\\&|<>]|{AMPERSAND}){{1,1000}}+"
 _CAMEL = r"(?<=[a-z0-9])(?=[A-Z])"
 _NAMES = (
@@ -201,7 +206,8 @@ def _bare_value(text: str, name: _Name, found: "re.Match[str]") -> _Span | None:
     if "-" in found[3] or "→" in found[3]:
         return _after_arrow(name, value, start)
     is_secret = _is_bare_secret(value, is_password=name.is_password, is_given=is_given)
-    if name.is_password and (rest := compiled(_REST).match(text, bare.end())):
+    is_joined = name.is_password and not compiled(_NEVER_JOINED).match(value)
+    if is_joined and (rest := compiled(_REST).match(text, bare.end())):
         value = text[start : rest.end()].rstrip(".:!?")
         is_secret = is_secret or _is_bare_secret(
             value, is_password=True, is_given=is_given
@@ -210,9 +216,12 @@ def _bare_value(text: str, name: _Name, found: "re.Match[str]") -> _Span | None:
 
 
 def _after_arrow(name: _Name, value: str, start: int) -> _Span | None:
-    """Returns the value in `password -> x`. After other names an arrow mostly leads to a type or a file."""
+    """Returns the value in `password -> x`. After other names, and the word `pass`, an arrow mostly leads to a type or a
+    file.
+    """
     is_secret = _is_bare_secret(value, is_password=name.is_password, is_given=False)
-    if is_secret and (name.is_password or is_random(value)):
+    is_password = name.is_password and name.spelled != "pass"
+    if is_secret and (is_password or is_random(value)):
         return start, start + len(value)
     return None
 

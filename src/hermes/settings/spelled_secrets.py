@@ -76,6 +76,8 @@ def _is_secret(value: str, before: str, found: "re.Match[str]") -> bool:
     if "(" in before:  # `password (x)`, but not the call `get_password (x)`
         is_call = found.string.endswith(("_", ".", "-"), 0, found.start())
         is_password = found["password"] is not None and not is_call
+        if found["password"] == "pass":  # noqa: S105 - an everyday word: `PASS (1234ms)`
+            return not is_call and is_random(value)
         return is_password and _is_password(value)
     if found["password"] is None or found["said"] is None:
         return is_random(value)

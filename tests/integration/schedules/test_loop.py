@@ -25,6 +25,7 @@ from hermes.settings import Home, Secrets, Settings
 from hermes.settings.gateway import ScheduleSettings as Section
 from hermes.settings.sections import StoreSettings
 from hermes.store.leases import LEASE_TTL_S, this_process
+from hermes.store.log_row import checksum
 from hermes.store.schedules import CUT_OFF
 from hermes.store.schedules import ScheduleStore as Table
 from hermes.testing import FakeClock
@@ -388,31 +389,103 @@ async def test_results_go_to_a_file_a_session_or_a_chat(tmp_path: Path) -> None:
         assert len(b.delivered) == 1
 
 
+def let_disk_be_full(b: Bench, times: int, *sessions: str) -> None:
+    """The next so many messages of a user don't fit on the disk, in each of the sessions."""
+    left = dict.fromkeys(sessions, times)
+
+    def refused(session: str, role: str | None) -> int:
+        if role == "user" and left.get(session, 0):
+            left[session] -= 1
+            raise apsw.FullError("no space left")
+        return 0
+
+    def refuse(connection: apsw.Connection) -> None:
+        connection.create_scalar_function("refused", refused, 2)
+        connection.execute("""CREATE TEMP TRIGGER refuse BEFORE INSERT ON main.events
+        WHEN refused(NEW.session, NEW.role) BEGIN SELECT 1; END""")
+
+    sqlite_database(b.app.store).write(refuse)
+
+
+def let_results_wait(b: Bench) -> None:
+    """Leaves the results as they are if an error came right after they were saved."""
+    change = "UPDATE instants SET delivery = 'waiting' WHERE state = 'done'"
+    sqlite_database(b.app.store).write(
+        lambda connection: connection.execute(change).fetchall()
+    )
+
+
+def said_in(b: Bench, session: str) -> list[str]:
+    rows = b.app.store.log.every_event(session)
+    return [one.event.text for one in rows if isinstance(one.event, UserMessage)]
+
+
 async def test_a_result_for_a_session_is_delivered_once_the_store_takes_it(
     tmp_path: Path,
 ) -> None:
     async with bench(tmp_path) as b:
         other = b.app.begin(SessionCreated(surface="tui")).session
-        refusals = iter([1])
-
-        def refused(session: str, role: str | None) -> int:
-            is_result = (session, role) == (other, "user")
-            return next(refusals, 0) if is_result else 0
-
-        def refuse(connection: apsw.Connection) -> None:
-            connection.create_scalar_function("refused", refused, 2)
-            connection.execute("""CREATE TEMP TRIGGER refuse BEFORE INSERT ON main.events
-            WHEN refused(NEW.session, NEW.role) BEGIN SELECT RAISE(ABORT, 'no space left'); END""")
-
-        sqlite_database(b.app.store).write(refuse)
+        let_disk_be_full(b, 1, other)
         job = b.job("every hour", deliver=f"session:{other}")
         await b.at(9)
         await b.until_idle()
-        assert next(refusals, None) is None
         assert b.book.store.history(job.id)[0].delivery == f"session:{other}"
-        rows = b.app.store.log.every_event(other)
-        said = [one.event.text for one in rows if isinstance(one.event, UserMessage)]
-        assert said == ["[Scheduled: something]\n\nSomething."]
+        assert said_in(b, other) == ["[Scheduled: something]\n\nSomething."]
+
+
+async def test_a_session_that_can_not_be_read_does_not_hold_up_the_results_of_others(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as b:
+        bad, good = (b.app.begin(SessionCreated(surface="tui")).session for _ in "ab")
+        b.app.record(bad, UserMessage(text="hello"))
+        *_, row = b.app.store.log.every_event(bad)
+        crc = checksum(row._replace(type="agent.message.future"))
+        change = "UPDATE events SET type = 'agent.message.future', crc = ? WHERE session = ? AND seq = ?"
+        values = (crc, bad, row.seq)
+        sqlite_database(b.app.store).write(
+            lambda connection: connection.execute(change, values).fetchall()
+        )
+        jobs = [
+            b.job("every hour", deliver=f"session:{one}") for one in (bad, good, bad)
+        ]
+        await b.at(9)
+        let_results_wait(b)
+        await b.until_idle()
+        found = [b.book.store.history(job.id)[0].delivery for job in jobs]
+        assert found[1] == f"session:{good}"
+        for one in (found[0], found[2]):
+            assert one.startswith("not delivered: session")
+            assert "has a message of a newer Hermes" in one
+
+
+async def test_a_result_that_no_session_took_for_a_week_is_given_up(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as b:
+        other = b.app.begin(SessionCreated(surface="tui")).session
+        let_disk_be_full(b, 1000, other)
+        job = b.job(deliver=f"session:{other}")
+        await b.at(9)
+        for days, delivery in ((6, "waiting"), (2, "not delivered: not saved")):
+            b.clock.advance(days * DAY)
+            b.loop._deliveries.begin()
+            await b.loop._deliveries._tasks.join()
+            (found,) = b.book.store.history(job.id)
+            assert found.delivery.startswith(delivery)
+
+
+async def test_a_result_that_was_saved_before_an_error_is_not_added_again(
+    tmp_path: Path,
+) -> None:
+    async with bench(tmp_path) as b:
+        other = b.app.begin(SessionCreated(surface="tui")).session
+        job = b.job(deliver=f"session:{other}")
+        await b.at(9)
+        let_results_wait(b)
+        await b.until_idle()
+        assert b.book.store.history(job.id)[0].delivery == f"session:{other}"
+        assert len(said_in(b, other)) == 1
 
 
 async def test_a_result_waits_for_somebody_who_can_take_it_to_its_chat(
@@ -823,8 +896,17 @@ async def test_a_result_that_the_store_could_not_take_is_delivered_later(
     async with bench(tmp_path) as b:
         b.job("every hour", deliver="telegram:42")
         database = sqlite_database(b.app.store)
-        refusal = "CREATE TRIGGER busy BEFORE INSERT ON gateway_sends BEGIN SELECT RAISE(ABORT, 'busy'); END"
-        database.write(lambda connection: connection.execute(refusal).fetchall())
+
+        def refused() -> int:
+            raise apsw.FullError("no space left")
+
+        def refuse(connection: apsw.Connection) -> None:
+            connection.create_scalar_function("refused", refused, 0)
+            connection.execute(
+                "CREATE TEMP TRIGGER busy BEFORE INSERT ON main.gateway_sends BEGIN SELECT refused(); END"
+            )
+
+        database.write(refuse)
         await b.at(9)
         assert b.delivered == []
         database.write(lambda connection: connection.execute("DROP TRIGGER busy").fetchall())  # fmt: skip

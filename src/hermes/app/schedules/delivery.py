@@ -3,6 +3,7 @@ until a gateway can deliver them; those for sessions wait until the store can be
 
 import asyncio
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -11,7 +12,14 @@ from hermes.app.app import App
 from hermes.app.outgoing import MessageOutbox
 from hermes.app.schedules.job_run import SILENT, JobOutcome
 from hermes.app.schedules.jobs import answer_of
-from hermes.errors import HermesError, SessionNotFound, StoreError
+from hermes.errors import (
+    HermesError,
+    SessionBusy,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreUnreachable,
+)
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.messages import UserMessage
 from hermes.schema.schedules import NOWHERE, Instant, Job
@@ -24,7 +32,9 @@ t = translator(__name__)
 log = logging.getLogger("hermes.schedules")
 
 _KEEP_S = 7 * 86_400.0
-"""How long a result waits for the platform of its chat."""
+"""How long a result waits for the platform of its chat, or for the store."""
+VIA_JOB = "job#"
+"""How the `via` of a message with a result begins."""
 _ROLE = "job-results"
 """The role of the process that puts waiting results into sessions: of several, one does, so none comes twice."""
 
@@ -36,7 +46,7 @@ class JobDeliveries:
         self._app = app
         self._tasks = BackgroundTasks("delivering results")
 
-    def deliver(self, job: Job, outcome: JobOutcome) -> str:
+    def deliver(self, job: Job, instant: Instant, outcome: JobOutcome) -> str:
         """Delivers a result to a file or a session, or queues it for a chat. Never fails the run."""
         if job.deliver == NOWHERE or (
             outcome.text.strip() == SILENT and outcome.state == "done"
@@ -48,7 +58,8 @@ class JobDeliveries:
             if kind == "file":
                 return _write_to_file(place, text)
             if kind == "session":
-                return put_into_session(self._app, place, _heading(job), text)
+                session = self._app.store.sessions.find(place).id
+                return _add(self._app, session, _heading(job), text, _via(instant))
         except (HermesError, OSError, ValueError) as error:
             # ValueError: a path or a text that no file can have
             if _is_temporary(error):
@@ -85,6 +96,8 @@ class JobDeliveries:
         """Hands results for chats to a gateway, also those of other processes. The boundary of that task."""
         try:
             await asyncio.to_thread(self._hand_over)
+        except StoreError as error:
+            log.warning("results could not be delivered; will try again: %s", error)
         except Exception:
             log.exception("results could not be delivered; will try again")
 
@@ -103,7 +116,7 @@ class JobDeliveries:
             elif job.deliver.startswith("session:"):
                 for_sessions.append((job, instant))
             elif sent is None:
-                self._queue(job, instant)
+                self._attempt(self._queue, job, instant)
             elif sent.state == "sent":
                 self._table.delivered(instant, job.deliver)
             elif sent.is_over:
@@ -118,37 +131,38 @@ class JobDeliveries:
             return
         try:
             for job, instant in waiting:
-                self._tell_session(job, instant)
+                self._attempt(self._tell_session, job, instant)
         finally:
             roles.release(role)
+
+    def _attempt(
+        self, hand_over: Callable[[Job, Instant], None], job: Job, instant: Instant
+    ) -> None:
+        """Hands one result over. After a failure it is tried again, at most for a week; the others don't wait for it."""
+        try:
+            hand_over(job, instant)
+        except (HermesError, ValueError) as error:
+            is_late = self._app.clock.now() > instant.ended + _KEEP_S
+            if is_late or not _is_temporary(error):
+                self._give_up(instant, str(error))
+            else:
+                log.info("the result of job %s waits: %s", job.id, error)
 
     def _tell_session(self, job: Job, instant: Instant) -> None:
         session = job.deliver.partition(":")[2]
         text = answer_of(self._app, instant.session)
         report = _report(job, instant.state, instant.reason, text)
-        name = f"job#{_message_name(instant)}"
-        try:
-            place = put_into_session(
-                self._app, session, _heading(job), report, once=name
-            )
-        except (HermesError, ValueError) as error:
-            if _is_temporary(error):
-                raise  # it is tried again
-            self._give_up(instant, str(error))
-        else:
-            self._table.delivered(instant, place)
+        place = put_into_session(
+            self._app, session, _heading(job), report, once=_via(instant)
+        )
+        self._table.delivered(instant, place)
 
     def _queue(self, job: Job, instant: Instant) -> None:
         text = answer_of(self._app, instant.session)
         report = _report(job, instant.state, instant.reason, text)
-        try:
-            MessageOutbox(self._app).queue(
-                job.deliver, report, name=_message_name(instant), keep_s=_KEEP_S
-            )
-        except StoreError:  # it is tried again
-            raise
-        except HermesError as error:
-            self._give_up(instant, error.message)
+        MessageOutbox(self._app).queue(
+            job.deliver, report, name=_message_name(instant), keep_s=_KEEP_S
+        )
 
     def _give_up(self, instant: Instant, reason: str) -> None:
         log.warning("the result of job %s was not delivered: %s", instant.job, reason)
@@ -158,7 +172,7 @@ class JobDeliveries:
 
 def _is_temporary(error: Exception) -> bool:
     """Whether a later attempt may succeed: the store was busy or full, or could not be reached."""
-    return isinstance(error, StoreError) and not isinstance(error, SessionNotFound)
+    return isinstance(error, StoreBusy | StoreFull | StoreUnreachable | SessionBusy)
 
 
 def _heading(job: Job) -> str:
@@ -168,6 +182,11 @@ def _heading(job: Job) -> str:
 def _message_name(instant: Instant) -> str:
     """The id of the message with a result, so that it is sent once."""
     return f"{instant.job}-{instant.due!r}"
+
+
+def _via(instant: Instant) -> str:
+    """The name of a result in a session, so that it is added once."""
+    return f"{VIA_JOB}{_message_name(instant)}"
 
 
 def _report(job: Job, state: str, reason: str, text: str) -> str:
@@ -199,9 +218,14 @@ def put_into_session(
     With `once`, a name for the result, it is not added again if a process added it that was killed right after.
     """
     info = app.store.sessions.find(session)
-    if not once or not _is_in_session(app, info.id, once):
-        app.record(info.id, UserMessage(text=f"[{heading}]\n\n{text}", via=once))
-    return f"session:{info.id}"
+    if once and _is_in_session(app, info.id, once):
+        return f"session:{info.id}"
+    return _add(app, info.id, heading, text, once)
+
+
+def _add(app: App, session: str, heading: str, text: str, via: str) -> str:
+    app.record(session, UserMessage(text=f"[{heading}]\n\n{text}", via=via))
+    return f"session:{session}"
 
 
 def _is_in_session(app: App, session: str, via: str) -> bool:

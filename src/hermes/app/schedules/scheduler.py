@@ -304,7 +304,9 @@ class ScheduleLoop:
             except Exception as error:  # the boundary of a run
                 log.exception("job %s failed", job.id)
                 outcome = JobOutcome("failed", f"{type(error).__name__}: {error}")
-        delivery = await asyncio.to_thread(self._deliveries.deliver, job, outcome)
+        delivery = await asyncio.to_thread(
+            self._deliveries.deliver, job, instant, outcome
+        )
         ended = msgspec.structs.replace(
             instant,
             state=outcome.state,

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from hermes.errors import StoreError, StoreFull, words_of_connection
+from hermes.errors import StoreError, StoreFull, StoreUnreachable, words_of_connection
 from hermes.primitives.backoff import Backoff
 from hermes.primitives.threads import EventLoopThread
 from hermes.store.postgres.connection_pool import ConnectionPool
@@ -246,7 +246,7 @@ def _connection_problem(error: BaseException, where: str, reason: str) -> StoreE
         text = t.later(
             "the store can't be reached: {where} ({reason})", where=where, reason=reason
         )
-    return StoreError(text, hint=hint)
+    return StoreUnreachable(text, hint=hint)
 
 
 async def _transact(

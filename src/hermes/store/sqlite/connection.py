@@ -10,7 +10,13 @@ from pathlib import Path
 
 import apsw
 
-from hermes.errors import StoreBusy, StoreDamaged, StoreError, StoreFull
+from hermes.errors import (
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreUnreachable,
+)
 from hermes.primitives.files import open_private
 from hermes.store.lock_holders import TELL_AFTER_S, log_wait
 from hermes.store.log_row import DamagedRow
@@ -146,7 +152,7 @@ def translated(error: apsw.Error | DamagedRow, path: Path) -> StoreError:
             "Nothing of this was written. Give yourself write access to the file and its folder, then "
             "try again."
         )
-        return StoreError(
+        return StoreUnreachable(
             t.later(
                 "not saved: {path} can only be read here ({error})",
                 path=path,
@@ -168,7 +174,9 @@ def translated(error: apsw.Error | DamagedRow, path: Path) -> StoreError:
         "Nothing of this was written. Check the disk, and the permissions of the file and its "
         "folder."
     )
-    return StoreError(
+    is_unreachable = isinstance(error, apsw.IOError | apsw.CantOpenError)
+    kind = StoreUnreachable if is_unreachable else StoreError
+    return kind(
         t.later("not saved: {path}: {error}", path=path, error=LoggedWords(str(error))),
         hint=hint,
     )

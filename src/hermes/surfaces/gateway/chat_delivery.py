@@ -14,6 +14,7 @@ import msgspec
 
 from hermes.app.child_sessions import BACKGROUND, REVIEW, review_report
 from hermes.app.feed import PAGE_ROWS
+from hermes.app.schedules.delivery import VIA_JOB
 from hermes.core.answers import approval_hash
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
@@ -305,7 +306,8 @@ class ChatDelivery:
 
     async def _quote(self, row: Row, message: UserMessage) -> None:
         """Shows a message from another surface, so that the answer makes sense."""
-        if message.via or message.origin != "user" or self._limits.whole:
+        is_of_chat = message.via and not message.via.startswith(VIA_JOB)
+        if is_of_chat or message.origin != "user" or self._limits.whole:
             return
         quoted = "\n".join(
             f"> {line}"
