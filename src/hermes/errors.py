@@ -234,7 +234,9 @@ def words_of(error: BaseException) -> str:
 
 def words_of_connection(error: BaseException) -> str:
     """What an exception of a connection says, without the numbers of the operating system and of sockets."""
-    is_of_ssl = type(error).__module__ == "ssl"  # its numbers are not those of the system
+    is_of_ssl = (
+        type(error).__module__ == "ssl"
+    )  # its numbers are not those of the system
     if not isinstance(error, OSError) or is_of_ssl or not error.errno:
         return words_of(error)
     if error.errno < 0:  # a name that can't be resolved

@@ -55,7 +55,7 @@ async def test_a_setting_names_the_language_whatever_the_system_says(
 
 
 _GERMAN = """
-msgctxt "commands.sessions"
+msgctxt "commands.session_views"
 msgid "No sessions yet. Each conversation with Hermes becomes one."
 msgstr "Noch gar keine Sitzungen."
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from pathlib import Path
 
 import msgspec
@@ -217,7 +218,7 @@ async def test_resizing_while_text_streams_garbles_nothing(tmp_path: Path) -> No
         await terminal.until(lambda shown: "w149" in shown)
         model.more.release()
         shown = await terminal.until(
-            lambda shown: " s\n" in shown.rpartition("w149")[2]
+            lambda shown: re.search(r" m?s\n", shown.rpartition("w149")[2]) is not None
         )
         assert "".join(shown.split("› go")[1].split()).startswith("".join(words))
 

@@ -15,7 +15,7 @@ from hermes.text.install_words import install_hint
 
 SOURCE = Path(hermes.__file__).parent
 CHECKOUT = Path(__file__).parents[2]
-ASK = "from hermes.installation import install_hint; print(install_hint('web'), end='')"
+ASK = "from hermes.installation import install_command; print(install_command('web'), end='')"
 
 
 class Copy:
@@ -51,20 +51,19 @@ class Copy:
         command = [str(self.python), "-I", "-c", code]
         return subprocess.check_output(command, text=True, timeout=60) == "True\n"
 
-    def hint(self) -> list[str]:
+    def install_command(self) -> list[str]:
         command = [str(self.python), "-I", "-c", ASK]
         done = subprocess.run(
             command, check=True, capture_output=True, text=True, timeout=60
         )
-        before, _, rest = done.stdout.partition(": ")
-        return shlex.split(rest) if before == "Install it with" else [done.stdout]
+        return shlex.split(done.stdout)
 
 
 def test_an_installed_copy_is_completed_by_its_own_pip_and_stays_the_same_version(
     tmp_path: Path,
 ) -> None:
     copy = Copy(tmp_path).noted()
-    assert copy.hint() == [
+    assert copy.install_command() == [
         str(copy.python),
         "-m",
         "pip",
@@ -76,7 +75,7 @@ def test_an_installed_copy_is_completed_by_its_own_pip_and_stays_the_same_versio
 def test_an_environment_without_pip_is_completed_by_uv(tmp_path: Path) -> None:
     copy = Copy(tmp_path, pip=False).noted()
     python = str(copy.python)
-    assert copy.hint() == [
+    assert copy.install_command() == [
         "uv",
         "pip",
         "install",
@@ -99,7 +98,7 @@ def test_only_a_copy_from_an_index_is_looked_up_there_again(tmp_path: Path) -> N
 def test_a_copy_of_pipx_is_completed_by_pipx(tmp_path: Path) -> None:
     copy = Copy(tmp_path).noted()
     (copy.folder / "pipx_metadata.json").touch()
-    assert copy.hint() == [
+    assert copy.install_command() == [
         "pipx",
         "runpip",
         copy.folder.name,
@@ -116,7 +115,7 @@ def test_an_editable_copy_is_completed_from_its_folder(tmp_path: Path) -> None:
         f'{{"url": "file://{tmp_path}/a%20folder", "dir_info": {{"editable": true}}}}'
     )
     copy = Copy(tmp_path).noted(noted)
-    assert copy.hint() == [
+    assert copy.install_command() == [
         str(copy.python),
         "-m",
         "pip",
@@ -129,14 +128,14 @@ def test_an_editable_copy_is_completed_from_its_folder(tmp_path: Path) -> None:
 def test_a_copy_that_nobody_installed_gets_no_command_that_could_fetch_something_else(
     tmp_path: Path,
 ) -> None:
-    assert Copy(tmp_path).hint() == ["Reinstall Hermes with the extra 'web'."]
+    assert Copy(tmp_path).install_command() == []
 
 
 def test_this_checkout_is_completed_from_its_folder() -> None:
     wanted = shlex.join(
         (sys.executable, "-m", "pip", "install", "-e", f"{CHECKOUT}[browser]")
     )
-    assert install_hint("browser") == f"Install it with: {wanted}"
+    assert str(install_hint("browser")) == f"Install it with: {wanted}"
     assert reinstall_command("apsw").startswith(
         f"{shlex.quote(sys.executable)} -m pip install "
     )

@@ -60,7 +60,7 @@ def test_a_profile_that_is_not_there_is_named_with_those_that_are(
     ):
         find_home({**named, "HERMES_PROFILE": "nope"})
     (tmp_path / "active_profile").write_text("gone")
-    with pytest.raises(HomeError, match="`hermes profile use` named it"):
+    with pytest.raises(HomeError, match="which `hermes profile use` named"):
         find_home(named)
     assert find_base(named).root == tmp_path
 

@@ -266,7 +266,7 @@ async def test_a_form_is_asked_field_by_field(bench: "Bench") -> None:
     assert given == {"action": "accept", "content": content}
     assert bench.questions[0] == "The MCP server fake asks: Which table?\nSeats"
     assert "whole number" in bench.questions[1]
-    assert "at least 1 and at most 8" in bench.questions[2]
+    assert "in this range: 1 to 8" in bench.questions[2]
     assert bench.options[4] == ("lunch", "dinner", "Decline")
 
 

@@ -247,7 +247,8 @@ function Plan({ question, session, from = "", orphan = false }) {
       html`<div class="asking-row">
       ${question.options.map(
         (one, place) => html`<${Button} key=${one} kind=${place ? "" : "primary"}
-        disabled=${Boolean(state) || (place > 0 && !may("approve"))} onClick=${() => answer(one)}>${question.labels?.[place] ?? one}<//>`,
+        disabled=${Boolean(state) || (place > 0 && !may("approve"))}
+        onClick=${() => answer(one)}>${question.labels?.[place] ?? one}<//>`,
       )}
       <${Button} icon="edit" disabled=${Boolean(state)} onClick=${() => setIsEdited(!isEdited)}>
         ${isEdited ? t("Show the plan") : t("Edit the plan")}<//></div>
