@@ -181,7 +181,8 @@ export interface AttachedFile {
 
 /** A request for approval, as the feed or the list of open requests has it. */
 export type ApprovalRequest = Payloads["agent.approval.requested"];
-export type QuestionAsked = Payloads["agent.question.asked"];
+/** A question; `labels` are its options in the language of the reader. */
+export type QuestionAsked = Payloads["agent.question.asked"] & { labels?: string[] };
 
 /** An open request for approval or question of any session. */
 export type WaitingRow = {
