@@ -337,7 +337,7 @@ def test_a_flood_costs_little_memory_and_does_not_stall(
     length, megabytes, late = map(int, child.stdout.split())
     assert length < 30_500
     assert megabytes < 100
-    assert late < 100
+    assert late < 1_000
     assert time.monotonic() - began < 20
     assert (
         sum(file.stat().st_size for file in (tmp_path / "outputs").iterdir())
