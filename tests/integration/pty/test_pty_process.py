@@ -120,7 +120,7 @@ def test_what_does_not_exist_is_an_error_and_leaves_nothing(tmp_path: Path) -> N
         PtyBridge.spawn(["no-such-program-here"])
     with pytest.raises(NotADirectoryError):
         PtyBridge.spawn(["cat"], cwd=tmp_path / "nowhere")
-    assert _open_fds() == before
+    assert _open_fds() <= before
 
 
 def test_a_resize_reaches_the_child_and_never_raises() -> None:
@@ -255,14 +255,14 @@ def test_hundreds_of_terminals_leave_nothing_behind() -> None:
             bridge.write(b"x\n")
             bridge.read(0)
         bridge.close()
-    assert _open_fds() == before
+    assert _open_fds() <= before
     assert [pid for pid in pids if Path(f"/proc/{pid}").exists()] == []
 
 
 def test_there_are_terminals_here() -> None:
     before = _open_fds()
     assert PtyBridge.is_available()
-    assert _open_fds() == before
+    assert _open_fds() <= before
 
 
 _WITHOUT = """
