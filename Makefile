@@ -18,10 +18,10 @@ unexport PYTHONDONTWRITEBYTECODE  # each test process would compile everything a
 help:          ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(VENV)/run.stamp  ## set up and start Hermes (ARGS="..." are passed on)
+run: $(VENV)/locales.stamp ## set up and start Hermes (ARGS="..." are passed on)
 	@$(BIN)/hermes $(ARGS)
 
-install: $(VENV)/run.stamp ## set up and put `hermes` on your PATH (a link in ~/.local/bin)
+install: $(VENV)/locales.stamp ## set up and put `hermes` on your PATH (a link in ~/.local/bin)
 	@mkdir -p "$(HOME)/.local/bin" && ln -sfn "$(abspath $(BIN))/hermes" "$(HOME)/.local/bin/hermes"
 	@echo "$(HOME)/.local/bin/hermes is there." >&2
 	@case ":$$PATH:" in *":$(HOME)/.local/bin:"*) ;; *) echo "Add it to your PATH: export PATH=\"$(HOME)/.local/bin:\$$PATH\"" >&2 ;; esac
@@ -84,7 +84,11 @@ $(VENV)/run.stamp: requirements/run.lock pyproject.toml | $(VENV)/bin/python
 	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/dev.stamp: requirements/dev.lock $(VENV)/run.stamp
+$(VENV)/locales.stamp: $(wildcard src/hermes/locales/*.po) $(VENV)/run.stamp
+	@$(BIN)/python scripts/compile_locales.py
+	@touch $@
+
+$(VENV)/dev.stamp: requirements/dev.lock $(VENV)/locales.stamp
 	@echo "Installing what the tests and checks need ..." >&2
 	@$(INSTALL) --require-hashes -r requirements/dev.lock
 	@touch $@

@@ -1,6 +1,6 @@
 """Build the documentation as a site: docs/, CONTRIBUTING.md and CHANGELOG.md become pages in dist/site.
 
-Fails on a broken link, on a link to a heading that is not there, and on a page that the navigation leaves out.
+Fails on a broken link, on a link to a missing heading, and on a page that the navigation leaves out.
 """
 
 import re
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def write_search_script(site: Path) -> None:
-    """Write the search index as a script too: pages that were opened as files can't fetch JSON."""
+    """Write the search index as a script too, because pages opened from disk can't fetch JSON."""
     index = (site / "search.json").read_text("utf-8")
     (site / "search.js").write_text(f"var __index = {index};\n", "utf-8")
 
@@ -64,7 +64,7 @@ def _own_page(link: re.Match[str]) -> str:
 
 
 def pages_without_entry(work: Path) -> list[str]:
-    """Return the pages that nobody would find."""
+    """Return the pages that the navigation does not list."""
     entries = str(tomllib.loads((work / "zensical.toml").read_text())["project"]["nav"])
     pages = work / "pages"
     names = sorted(str(page.relative_to(pages)) for page in pages.rglob("*.md"))

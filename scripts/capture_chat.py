@@ -1,8 +1,8 @@
-"""Draw docs/images/chat.svg: a real chat of the installed `hermes` at a pseudo-terminal, with a scripted model.
+"""Draw docs/images/chat.svg: a real chat with the installed `hermes` on a pseudo-terminal, with a scripted model.
 
-The picture is animated: each moment of the chat is a frame that is shown for a few seconds. Run this after the look of
-the chat has changed: `python scripts/capture_chat.py`. What the terminal showed is taken from the bytes that it wrote,
-so that the picture can't show anything the program does not.
+The picture is animated: each moment of the chat is a frame, shown for a few seconds. Run this after the look of the
+chat has changed: `python scripts/capture_chat.py`. The frames are made from the bytes that the program wrote, so the
+picture can't show anything that the program does not.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ BEFORE = "def total(items):\n    return sum(items[:-1])\n"
 
 
 def script() -> list[ScriptedResponse]:
-    """A small repair: read, change, run, tell."""
+    """A small repair: read a file, change it, run the test, report."""
     edit = {"path": "shop.py", "old_text": "sum(items[:-1])", "new_text": "sum(items)"}
     run = {"command": "python3 -c 'import shop; print(shop.total([1, 2, 3]))'"}
     return [
@@ -59,7 +59,7 @@ def script() -> list[ScriptedResponse]:
 
 
 async def chat(folder: Path) -> list[str]:
-    """What the terminal shows at each moment, with its colours."""
+    """Run the chat. Returns what the terminal shows at each moment, in colour."""
     async with ModelServer(*script()) as server:
         hermes = InstalledHermes(folder, server.url)
         (hermes.work / "shop.py").write_text(BEFORE)
@@ -81,7 +81,7 @@ async def chat(folder: Path) -> list[str]:
 
 
 def drawn(screens: list[str]) -> str:
-    """One picture of all screens, which follow each other."""
+    """Draw all screens as one animated picture."""
     lines = max(screen.count("\n") for screen in screens)
     frames = [_frame(screen, lines, f"moment{at}") for at, screen in enumerate(screens)]
     view = re.search(r'viewBox="[^"]*"', frames[0])
@@ -109,12 +109,13 @@ def _frame(screen: str, lines: int, name: str) -> str:
     padded = screen + "\n" * (lines - screen.count("\n"))
     console.print(Text.from_ansi(padded), soft_wrap=True)
     picture = console.export_svg(title="hermes", unique_id=name)
+    # Without web fonts, so that the picture fetches nothing.
     picture = re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL)
-    return re.sub(r"[ \t]+\n", "\n", picture)  # nothing is fetched
+    return re.sub(r"[ \t]+\n", "\n", picture)
 
 
 def main() -> int:
-    """Writes the picture."""
+    """Write the picture."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "shop"
         screens = [

@@ -1,7 +1,7 @@
 """Make docs/images/dashboard-*.png: a real dashboard in a real browser, with a scripted model.
 
-Run it after the look of the page has changed: `python scripts/capture_dashboard.py`. The pictures show what the
-program shows: a chat with an approval, the timeline of its session, the live events, what is learned, and the orb.
+Run it after the look of the page has changed: `python scripts/capture_dashboard.py`. The pictures are screenshots: a
+chat with an approval, the timeline of its session, the live events, what was learned, and the orb.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ Run `python3 -m shop.check`, then compare with the ledger.
 
 
 def script() -> list[ScriptedResponse]:
-    """A small repair: read, change, run, tell; then something to learn."""
+    """A small repair: read a file, change it, run the test, report; then something to learn."""
     edit = {"path": "shop.py", "old_text": "sum(items[:-1])", "new_text": "sum(items)"}
     notes = {
         "edits": [
@@ -89,7 +89,7 @@ def script() -> list[ScriptedResponse]:
 
 @asynccontextmanager
 async def dashboard(folder: Path) -> AsyncIterator[tuple[InstalledHermes, str, str]]:
-    """A running dashboard: its Hermes, its address, its link."""
+    """Start a dashboard. Yields its Hermes, its address and its sign-in link."""
     async with ModelServer(*script()) as model:
         hermes = InstalledHermes(folder, model.url)
         (hermes.work / "shop.py").write_text(BEFORE)
@@ -130,7 +130,7 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 async def shoot(page: Page, name: str) -> None:
-    """One picture, once nothing moves any more."""
+    """Take one picture, once nothing moves any more."""
     await page.mouse.move(0, 0)
     await page.evaluate("document.fonts.ready")
     await page.wait_for_load_state("networkidle")
@@ -145,7 +145,7 @@ async def say(page: Page, text: str) -> None:
 
 
 async def chat(page: Page) -> str:
-    """The repair, with a picture of the question and one of the end. The session."""
+    """Run the repair, with a picture of the question and one of the end. Returns the session."""
     await say(page, "Why is the total in @shop.py too small? Repair it.")
     await page.get_by_role("button", name="Allow once").wait_for()
     await page.locator(".rail .badge").wait_for()
@@ -158,7 +158,7 @@ async def chat(page: Page) -> str:
 
 
 async def phone(browser: Browser, page: Page) -> None:
-    """The same chat on a phone, in the dark."""
+    """Show the same chat on a phone, in dark mode."""
     context = await browser.new_context(
         storage_state=await page.context.storage_state(),
         viewport=PHONE,
@@ -174,7 +174,7 @@ async def phone(browser: Browser, page: Page) -> None:
 
 
 async def look_around(page: Page, session: str, hermes: InstalledHermes) -> None:
-    """The other views, with what the chat left in them."""
+    """Take pictures of the other views, which show traces of the chat."""
     await page.goto(f"{page.url.partition('#')[0]}#/live")
     await (
         page.get_by_role("navigation", name="Views", exact=True)
@@ -205,7 +205,7 @@ async def look_around(page: Page, session: str, hermes: InstalledHermes) -> None
 
 
 async def capture() -> None:
-    """All pictures."""
+    """Take all pictures."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="shop-") as name:
         async with dashboard(Path(name)) as (hermes, _, link), chromium() as browser:
@@ -222,7 +222,7 @@ async def capture() -> None:
 
 
 def main() -> int:
-    """Writes the pictures."""
+    """Write the pictures."""
     asyncio.run(capture())
     return 0
 

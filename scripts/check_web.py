@@ -18,7 +18,7 @@ from hermes.testing.fetched import NotFetched, fetched, find_node, run
 ROOT = Path(__file__).resolve().parent.parent
 PINS = ROOT / "scripts" / "web_tools"
 LINK = ROOT / ".venv" / "web_tools"
-"""Where `tsconfig.json` finds the type declarations of the page's libraries."""
+"""The folder in which `tsconfig.json` looks for the type declarations of the page's libraries."""
 
 
 def fetch_tools() -> Path:
@@ -51,7 +51,7 @@ def _program(folder: Path, pattern: str) -> str:
 
 
 def main() -> int:
-    """Run both programs; the exit code is 0 when neither complains."""
+    """Run both programs. The exit code is 0 if neither finds a problem."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--fix", action="store_true", help="format, and fix what can be fixed"

@@ -1,7 +1,7 @@
-"""Makes the compact protocol schema that the tests hold recordings and our own messages against.
+"""Makes the compact protocol schema that the tests check recordings and our own messages against.
 
-`python scripts/codex_schema.py CODEX OUT`: asks the codex program for its schema, keeps the three unions (what we send,
-what it tells, what it asks), drops words for people, and writes one small JSON file.
+`python scripts/codex_schema.py CODEX OUT`: asks the codex program for its schema, keeps the three unions (our requests,
+its notifications, its requests), drops descriptions, and writes one small JSON file.
 """
 
 import json
@@ -53,7 +53,7 @@ _UNIONS = ("ClientRequest", "ServerNotification", "ServerRequest")
 
 
 def compact(schema: dict[str, Any], methods: tuple[str, ...] | None) -> dict[str, Any]:
-    """The union with only these methods, and only the definitions they need."""
+    """Reduce a union to these methods, and to the definitions that they need."""
     wanted = [
         one
         for one in schema["oneOf"]
@@ -86,7 +86,7 @@ def _references(value: Any) -> set[str]:
 
 
 def _plain(value: Any, *, names: bool = False) -> Any:
-    """Without words for people; the keys of `properties` and `definitions` are names, and stay."""
+    """Drop titles and descriptions. The keys of `properties` and `definitions` are names, so they stay."""
     if isinstance(value, dict):
         kept = {
             key: inner for key, inner in value.items() if names or key not in _WORDS

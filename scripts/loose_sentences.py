@@ -1,8 +1,8 @@
-"""Find sentences that a person may read and that are not translated: a text of several words outside `t(...)`.
+"""Find untranslated sentences that a person may read: a text of several words outside `t(...)`.
 
 Docstrings, log messages, patterns, what models read (`Meta`), and lines that end with `# not translated` or
 `// not translated` are left out; on the first line of a function, or on the first or last line of a statement, the
-comment is about the whole of it.
+comment applies to all of it.
 """
 
 import ast
@@ -27,7 +27,7 @@ _NOT_SHOWN = frozenset(
         "BackgroundTasks",
         "Arg",  # help of a command's parameter: the command table has it
         "Endpoint",
-        "RepeatedErrors",  # what failed, for the log
+        "RepeatedErrors",  # names what failed, for the log
         "ToolSpec",
         "override",
         "threading",
@@ -35,7 +35,7 @@ _NOT_SHOWN = frozenset(
     }
 )
 _REASON_MAKERS = frozenset(("asks", "forbidden", "unclear", "Unreadable"))
-"""What the policy makes reasons with: scripts/sentences.py takes those."""
+"""Functions with which the policy makes reasons. scripts/sentences.py collects those."""
 _SQL = re.compile(
     r"\s*(?:--|ALTER|AND|ATTACH|BEGIN|CASE|CREATE|DELETE|DROP|FROM|INSERT|JOIN|LEFT|LOCK|NOTIFY|ON|ORDER|PRAGMA"
     r"|RETURNING|ROLLBACK|SELECT|SET|UNION|UPDATE|VALUES|WHERE|WITH)\b"
@@ -44,7 +44,7 @@ _PATTERN = re.compile(r"\(\?[:i]|\\[bws]")
 _COLUMNS = re.compile(r"[a-z_]+(?:, [a-z_]+)+")
 _COMMAND_LINE = re.compile(r"^[ {}]*(?:/|hermes )[^.,;:()?!]*$")
 _OPENING = re.compile(r"^\s*#|[(\[{]  # ")
-"""A line whose comment is about the next one."""
+"""A comment line that applies to the next line."""
 _ESCAPE = "not translated"
 _WORD = re.compile(r"[A-Za-z]{2}")
 
@@ -71,7 +71,7 @@ ENGLISH = {
     "src/hermes/surfaces/gateway/supervisor.py": _DELIVERY,
     "src/hermes/surfaces/web/": _WIRE,
 }
-"""Modules and packages whose sentences stay English, and why. What people read there is translated all the same."""
+"""Modules and packages whose sentences stay English, and why. Sentences for people in them are still translated."""
 
 _MODEL = "what a model reads or says"
 _TOOL = "what a tool returns: a model reads it"
@@ -137,7 +137,7 @@ NOT_FOR_PEOPLE = {
     "src/hermes/trajectories/compression.py": _MODEL,
     "src/hermes/trajectories/sharegpt.py": _MODEL,
 }
-"""Modules and packages below the surfaces whose texts no person reads, and who does. Their errors are translated."""
+"""Modules and packages below the surfaces whose texts people don't read, and who does. Their errors are translated."""
 
 FOR_PROGRAMS = {
     "CompressionError": "a detail of a failed request",
@@ -149,11 +149,11 @@ FOR_PROGRAMS = {
     "WireClosed": "for the log",
     "_Stopped": "for the log",
 }
-"""Errors whose words stay English, and who reads them. The words of every other error are translated."""
+"""Errors whose messages stay English, and who reads them. Every other error's message is translated."""
 
 
 def loose_in_errors(source: str) -> list[str]:
-    """Return the words of errors that are not translated, in a module below the surfaces."""
+    """Return the untranslated error messages in a module below the surfaces."""
     return [
         f"{part.lineno}: {ast.unparse(part)[:80]}"
         for node in calls_of(source)
@@ -167,7 +167,7 @@ def loose_in_errors(source: str) -> list[str]:
 
 
 def loose_in_reasons(source: str) -> list[str]:
-    """Return the reasons for the log that are finished English sentences and not made with `t.logged`."""
+    """Return the reasons for the log that are plain English sentences instead of `t.logged(...)`."""
     constants = {
         target.id: node.value
         for node in syntax_tree(source).body
@@ -192,7 +192,7 @@ def loose_in_reasons(source: str) -> list[str]:
 
 
 def _meant(part: ast.expr, constants: dict[str, ast.expr]) -> ast.expr:
-    """What a name of the module stands for."""
+    """Return the value of a name that the module assigns."""
     return constants.get(part.id, part) if isinstance(part, ast.Name) else part
 
 
@@ -201,7 +201,7 @@ _REASON_IS_SECOND = frozenset(("JobOutcome", "JudgeAnswer"))
 
 @functools.cache
 def _reason_fields() -> dict[str, tuple[str, ...]]:
-    """The fields that hold reasons, by the name of the class: of events, and of what becomes one."""
+    """Return the fields that hold reasons, by class name, for events and for classes that become events."""
     events = {one.__name__: one.reasons for one in CATALOGUE.values() if one.reasons}
     return {**events, "RunEnding": ("reason",), "RuleCheck": ("detail",)}
 
@@ -220,7 +220,7 @@ def _has_words(part: ast.expr) -> bool:
 
 @functools.cache
 def _translated_errors() -> frozenset[str]:
-    """The names of `HermesError` and of every class below it, but for those that stay English."""
+    """Return the names of `HermesError` and its subclasses, except those that stay English."""
     bases = {
         node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
         for path in SOURCE.rglob("*.py")
@@ -234,7 +234,7 @@ def _translated_errors() -> frozenset[str]:
 
 
 def loose_in_python(source: str) -> list[str]:
-    """Return the sentences of one module that are not translated."""
+    """Return the untranslated sentences of one module."""
     finder = _Finder(source.split("\n"))
     finder.visit(syntax_tree(source))
     return finder.found
@@ -251,14 +251,14 @@ class _Finder(ast.NodeVisitor):
             super().visit(node)
 
     def _is_exempt(self, node: ast.stmt) -> bool:
-        """Whether a statement's first or last line says so."""
+        """Whether a comment on a statement's first or last line exempts it."""
         first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
         ends = [first, last] if not hasattr(node, "body") else [first]
         return any(_ESCAPE in self._lines[one] for one in ends)
 
     @override
     def visit_Expr(self, node: ast.Expr) -> None:
-        if not isinstance(node.value, ast.Constant):  # a docstring otherwise
+        if not isinstance(node.value, ast.Constant):  # a constant is a docstring
             self.generic_visit(node)
 
     @override
@@ -333,11 +333,11 @@ _JS_COMMENT = re.compile(r"^\s*(?://|\*|/\*).*$|\s// .*$|/\*\*.*?\*/", re.MULTIL
 _MARKUP_TEXT = re.compile(
     r"(?<![=>])(?:(?<! )>|>(?![ =]))([^<>${}`]*[A-Za-z]{2,}[^<>${}`]*)<"
 )
-"""Words between two tags. A `>` with spaces around it, `>=`, `=>` and `>>` are JavaScript."""
+"""Words between two HTML tags. A `>` with spaces around it, `>=`, `=>` and `>>` are JavaScript."""
 
 
 def loose_in_javascript(source: str) -> list[str]:
-    """Return the sentences of one module of the page that are not translated."""
+    """Return the untranslated sentences of one JavaScript module."""
     kept = "\n".join("" if _ESCAPE in line else line for line in source.split("\n"))
     text = _JS_CALL.sub("t(", _JS_COMMENT.sub("", kept))
     text = re.sub(r"<(code|kbd)\b.*?</\1>", "", text, flags=re.DOTALL)

@@ -24,7 +24,7 @@ PAGE = SOURCE / "surfaces" / "dashboard" / "static"
 PAGE_CONTEXT = "page"
 POLICY = SOURCE / "tools" / "policy"
 _REASON_MAKERS = frozenset(("asks", "forbidden", "unclear", "Unreadable"))
-"""What the policy makes reasons with: their first argument is one."""
+"""Functions with which the policy makes reasons: the first argument is the sentence."""
 
 _COMMENT = re.compile(r"^\s*(?://|\*|/\*).*$", re.MULTILINE)
 _CALL = re.compile(
@@ -34,7 +34,7 @@ _CALL = re.compile(
 
 @functools.cache
 def placeholders(text: str) -> frozenset[str]:
-    """The named places of a sentence, with their formats: `count:,`."""
+    """The placeholders of a sentence, with their formats: `count:,`."""
     return frozenset(
         f"{name}:{form}" if form else name
         for _, name, form, _ in string.Formatter().parse(text)
@@ -44,20 +44,20 @@ def placeholders(text: str) -> frozenset[str]:
 
 @functools.cache
 def syntax_tree(source: str) -> ast.Module:
-    """The syntax tree of a module, which several searches walk."""
+    """The syntax tree of a module, cached because several searches walk it."""
     return ast.parse(source)
 
 
 @functools.cache
 def calls_of(source: str) -> list[ast.Call]:
-    """Every call in a module."""
+    """All calls in a module."""
     return [
         node for node in ast.walk(syntax_tree(source)) if isinstance(node, ast.Call)
     ]
 
 
 def every_sentence() -> list[PoKey]:
-    """Return all sentences, in an order that does not change."""
+    """Return all sentences, in a stable order."""
     found = [*_in_python(), *_of_commands(), *_of_settings(), *_on_the_page()]
     return sorted(dict.fromkeys(found))
 
@@ -78,7 +78,7 @@ def context_of(path: Path) -> str:
 
 
 def policy_reasons(source: str, context: str) -> Iterator[PoKey]:
-    """The reasons of one module of the policy. Raises ValueError for one that has values and is not made with `t.logged`."""
+    """The reasons in one module of the policy. Raises ValueError for one with values that does not use `t.logged`."""
     for node in calls_of(source):
         if not isinstance(node.func, ast.Name):
             continue
@@ -96,7 +96,7 @@ def policy_reasons(source: str, context: str) -> Iterator[PoKey]:
 
 
 def python_sentences(source: str, context: str) -> Iterator[PoKey]:
-    """The sentences of one module. Raises ValueError for a call whose sentence is not written out."""
+    """The sentences of one module. Raises ValueError for a call whose sentence is not a literal."""
     for node in calls_of(source):
         if is_translated(node):
             texts = [one.value for one in node.args if isinstance(one, ast.Constant)]
@@ -108,7 +108,7 @@ def python_sentences(source: str, context: str) -> Iterator[PoKey]:
 
 
 def is_translated(node: ast.Call) -> bool:
-    """Whether it is a call of `t`, `t.later`, `t.logged` or `to_translate`."""
+    """Whether a call is one of `t`, `t.later`, `t.logged` or `to_translate`."""
     called = node.func
     if isinstance(called, ast.Attribute) and called.attr in ("later", "logged"):
         called = called.value

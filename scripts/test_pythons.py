@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MINORS = (11, 12, 13, 14)
-AT_ONCE = 2  # one waits for its programs and its last tests while the other works
+AT_ONCE = 2  # while one waits for its last tests, the other works
 WORKERS = ("-n", "2")  # of pytest, for each interpreter
 TESTS = (
     # argparse
@@ -43,7 +43,7 @@ _PROBE = "import sys, venv; print('%d.%d.%d' % sys.version_info[:3])"
 
 
 def version_of(program: Path) -> str:
-    """The version of an interpreter that works and can make environments; empty for anything else."""
+    """The version of an interpreter that works and can create environments; empty for anything else."""
     done = subprocess.run(
         [program, "-I", "-c", _PROBE],
         capture_output=True,
@@ -55,7 +55,7 @@ def version_of(program: Path) -> str:
 
 
 def find_python(minor: int) -> tuple[Path, str] | None:
-    """The newest Python 3.`minor` of this machine, and its version."""
+    """The newest Python 3.`minor` on this machine, and its version."""
     name = f"python3.{minor}"
     on_path = shutil.which(name)
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
@@ -69,7 +69,7 @@ def find_python(minor: int) -> tuple[Path, str] | None:
 
 
 def environment_for(program: Path, version: str) -> Path:
-    """The interpreter of an environment with all that the tests need."""
+    """The interpreter of an environment with everything that the tests need."""
     folder = ROOT / ".venvs" / version
     python, stamp = folder / "bin" / "python", folder / "lock"
     wanted = hashlib.sha256(
@@ -91,7 +91,7 @@ def environment_for(program: Path, version: str) -> Path:
 
 
 def install(python: Path, *what: str) -> None:
-    """Installs with uv, which links files that it has already; with pip where uv finds no packages."""
+    """Installs with uv, which links files that it already has; with pip if uv finds no packages."""
     uv = [Path(sys.executable).with_name("uv"), "pip", "install", "--python", python]
     if subprocess.run([*uv, "--quiet", *what], check=False).returncode:
         pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
@@ -99,7 +99,7 @@ def install(python: Path, *what: str) -> None:
 
 
 def run_tests(program: Path, version: str, arguments: list[str]) -> bool:
-    """Whether everything passed on an interpreter. Prints what pytest said in one piece, as others run meanwhile."""
+    """Runs the tests on an interpreter. Prints pytest's output in one piece, because others run at the same time."""
     python = environment_for(program, version)
     start = time.monotonic()
     done = subprocess.run(
@@ -117,7 +117,7 @@ def run_tests(program: Path, version: str, arguments: list[str]) -> bool:
 
 
 def main() -> int:
-    """The exit code: 0 when everything passed on everything that was found."""
+    """Returns the exit code: 0 if everything passed on every interpreter found."""
     arguments = sys.argv[1:] or list(TESTS)
     found: list[tuple[Path, str]] = []
     for minor in MINORS:

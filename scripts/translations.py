@@ -2,10 +2,9 @@
 
 Every sentence comes from the code: from calls of a module's `t(...)` in Python and on the page, and from the command
 table. `update` adds new sentences to each language (untranslated), drops those that are gone, and compiles the files.
-`check` fails when a language lacks a sentence, has other placeholders or a wrong number of plural forms, when a `.mo`
-file is out of date, and when a module of any package has a sentence outside the catalogue. `NOT_MOVED` lists the
-modules that still do, with their number of such sentences; it may only shrink. `export` prints what a language lacks as
-JSON, `import FILE` adds such a file.
+`check` fails if a language lacks a sentence, has other placeholders or a wrong number of plural forms, or if a module of
+any package has a sentence outside the catalogue. `NOT_MOVED` lists the modules that still do, with the number of such
+sentences; it may only shrink. `export` prints what a language lacks as JSON, `import FILE` adds such a file.
 """
 
 import argparse
@@ -15,7 +14,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from hermes.text.po_file import PoKey, parse_po, write_mo, write_po
+from compile_locales import LOCALES, compile_locales
+from hermes.text.po_file import PoKey, parse_po, write_po
 from hermes.text.translation import LANGUAGES
 from loose_sentences import (
     ENGLISH,
@@ -27,7 +27,6 @@ from loose_sentences import (
 )
 from sentences import ROOT, every_sentence, placeholders
 
-LOCALES = ROOT / "src" / "hermes" / "locales"
 NOT_MOVED = ROOT / "scripts" / "not_translated.txt"
 CODES = [code for code in LANGUAGES if code != "en"]
 _SURFACES = ("src/hermes/commands/", "src/hermes/surfaces/")
@@ -48,7 +47,7 @@ PLURALS = {
     "ga": _IRISH,
     "ar": _ARABIC,
 }
-"""The plural rules of the CLDR, as gettext writes them."""
+"""The plural rules of the CLDR, in gettext's notation."""
 
 
 def header(code: str) -> str:
@@ -59,12 +58,12 @@ def header(code: str) -> str:
 
 
 def form_count(code: str) -> int:
-    """How many forms a plural has in a language."""
+    """The number of plural forms in a language."""
     return int(PLURALS[code].partition("=")[2].partition(";")[0])
 
 
 def read(code: str) -> dict[PoKey, tuple[str, ...]]:
-    """Return the translations of a language that the file has; none if there is no file."""
+    """Return the translations in a language's file; empty if there is no file."""
     path = LOCALES / f"{code}.po"
     found = parse_po(path.read_text("utf-8")) if path.exists() else {}
     found.pop(PoKey("", ""), None)
@@ -77,7 +76,7 @@ def missing(code: str, sentences: list[PoKey]) -> list[PoKey]:
 
 
 def problems_of(code: str, sentences: list[PoKey]) -> Iterator[str]:
-    """What is wrong with one language."""
+    """Yield the problems of one language."""
     have = read(code)
     for key in sentences:
         forms = have.get(key)
@@ -93,14 +92,10 @@ def problems_of(code: str, sentences: list[PoKey]) -> Iterator[str]:
         f"{code}: {key.context}: {key.text!r} is no longer in the code"
         for key in have.keys() - set(sentences)
     )
-    compiled = LOCALES / f"{code}.mo"
-    content = write_mo(_ordered(have, sentences), header(code))
-    if not compiled.exists() or compiled.read_bytes() != content:
-        yield f"{code}: {compiled.name} is out of date"
 
 
 def _wrong(key: PoKey, form: str) -> Iterator[str]:
-    """What is wrong with a translation. A plural's form may leave out the number, as in `one file`."""
+    """Yield the problems of a translation. A plural form may omit the number, as in `one file`."""
     needed = placeholders(key.plural or key.text)
     found = placeholders(form)
     optional = {"count"} if key.plural else set()
@@ -112,19 +107,13 @@ def _wrong(key: PoKey, form: str) -> Iterator[str]:
         yield "has line breaks where the sentence has none, or none where it has"
 
 
-def _ordered(
-    have: Mapping[PoKey, tuple[str, ...]], sentences: list[PoKey]
-) -> dict[PoKey, tuple[str, ...]]:
-    return {key: have[key] for key in sentences if key in have}
-
-
 def update(
     sentences: list[PoKey], added: Mapping[str, Mapping[PoKey, tuple[str, ...]]]
 ) -> None:
-    """Write and compile every language, with what was `added` by language."""
+    """Write and compile every language, with the translations `added` to each."""
     for code in CODES:
         have = {**read(code), **added.get(code, {})}
-        # The same sentence in another module is a good start.
+        # Start with the translation of the same sentence in another module.
         same = {(key.text, key.plural): forms for key, forms in have.items()}
         for key in sentences:
             if key not in have and (forms := same.get((key.text, key.plural))):
@@ -134,8 +123,7 @@ def update(
         }
         listed = {key: have.get(key, empty[key]) for key in sentences}
         (LOCALES / f"{code}.po").write_text(write_po(listed, header(code)), "utf-8")
-        compiled = write_mo(_ordered(have, sentences), header(code))
-        (LOCALES / f"{code}.mo").write_bytes(compiled)
+    compile_locales(LOCALES)
 
 
 def loose_sentences(root: Path = ROOT) -> dict[str, list[str]]:
@@ -164,7 +152,7 @@ def loose_sentences(root: Path = ROOT) -> dict[str, list[str]]:
 
 
 def not_moved() -> dict[str, int]:
-    """The modules with sentences outside the catalogue that are known, and how many each has."""
+    """The listed modules with sentences outside the catalogue, and how many each may have."""
     lines = NOT_MOVED.read_text("utf-8").splitlines() if NOT_MOVED.exists() else []
     rows = [line.split() for line in lines if line and not line.startswith("#")]
     return {path: int(number) for path, number in rows}
@@ -173,7 +161,7 @@ def not_moved() -> dict[str, int]:
 def loose_problems(
     loose: Mapping[str, list[str]], listed: Mapping[str, int]
 ) -> Iterator[str]:
-    """What is wrong with the sentences outside the catalogue: there are more than are listed, or fewer."""
+    """Yield a problem for each module with more or fewer sentences outside the catalogue than listed."""
     for path in sorted({*loose, *listed}):
         found, known = loose.get(path, []), listed.get(path, 0)
         if len(found) > known:

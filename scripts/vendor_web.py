@@ -1,8 +1,8 @@
-"""Fetch what the dashboard's page is built on, and write it into the tree: `python scripts/vendor_web.py`.
+"""Fetch the libraries of the dashboard's page, and write them into the tree: `python scripts/vendor_web.py`.
 
-For developers, when a version below is changed; it needs `npm` to fetch packages, and runs nothing of them. The page
-itself needs neither: it loads these files as they are. `vendor.lock.json` names each package with npm's hash of it and
-each file with ours; a test compares them.
+For developers, after changing a version below. It needs `npm` to fetch packages, but runs none of their code. The page
+itself needs neither: it loads these files as they are. `vendor.lock.json` has npm's hash of each package and our hash
+of each file; a test compares them.
 """
 
 import base64
@@ -29,14 +29,14 @@ LANGUAGES = (
 
 
 class Package(NamedTuple):
-    """A package of npm: which of its files are taken, and under which names."""
+    """An npm package: the files that are taken from it, and their new names."""
 
     name: str
     version: str
     files: dict[str, str]
     folder: Path = VENDOR
     requires: dict[str, str] | None = None
-    """Of a package of CommonJS modules: the addresses of what they require."""
+    """For CommonJS modules: the addresses of the modules they require."""
 
     @property
     def place(self) -> str:
@@ -149,13 +149,13 @@ PACKAGES = (
     ),
 )
 _BARE = (b'from"preact"', b'from"./preact.js"')
-"""A browser finds modules by address alone, so the one import by name becomes an address."""
+"""Browsers load modules only by address, so the one import by name is replaced by an address."""
 _EXPORTS = {"temml.js": b"\nexport default temml;\n"}
-"""What makes a module of a script that only defines a variable."""
+"""The line that turns a script that only defines a variable into a module."""
 
 
 def fetch(package: Package) -> tuple[bytes, str]:
-    """The package as npm gives it, and its hash as npm writes it, after comparing the two."""
+    """Fetch a package. Returns its content and npm's hash of it, after comparing the two."""
     with tempfile.TemporaryDirectory() as folder:
         told = subprocess.run(
             ["npm", "pack", "--json", "--ignore-scripts", f"{package.name}@{package.version}"],
@@ -175,7 +175,7 @@ def fetch(package: Package) -> tuple[bytes, str]:
 
 
 def unpack(package: Package, content: bytes) -> dict[str, str]:
-    """Writes the wanted files; the hash of each by its name in the tree."""
+    """Write the wanted files. Returns the hash of each, by its name in the tree."""
     hashes: dict[str, str] = {}
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         for source, target in sorted(package.files.items(), key=lambda pair: pair[1]):
@@ -194,7 +194,7 @@ def unpack(package: Package, content: bytes) -> dict[str, str]:
 
 
 def _without_map(data: bytes) -> bytes:
-    """Without the name of a source map, which is not here."""
+    """Remove the reference to a source map, which is not included."""
     return b"".join(
         line
         for line in data.splitlines(keepends=True)
@@ -203,7 +203,7 @@ def _without_map(data: bytes) -> bytes:
 
 
 def _as_module(source: str, addresses: dict[str, str]) -> str:
-    """A CommonJS module as one that a browser can import: its exports are the default export."""
+    """Convert a CommonJS module to one that a browser can import. Its exports become the default export."""
     needed = {
         name: address
         for name, address in addresses.items()
@@ -221,7 +221,7 @@ def _as_module(source: str, addresses: dict[str, str]) -> str:
 
 
 def main() -> None:
-    """Replaces both folders by what the table says."""
+    """Replace both folders with the files in the table."""
     for folder in (VENDOR, TEST_DATA):
         shutil.rmtree(folder, ignore_errors=True)
         packages: list[dict[str, object]] = []
