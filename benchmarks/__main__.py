@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def main(argv: list[str]) -> int:
-    """`[name] [options]`; without a name every benchmark runs. The exit code is that of the worst."""
+    """`[name] [options]`; without a name, runs every benchmark. Returns the highest exit code."""
     names = [
         module.name
         for module in pkgutil.iter_modules([str(Path(__file__).parent)])

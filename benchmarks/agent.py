@@ -1,8 +1,8 @@
-"""The whole program beside its peers: start, tool turns, growth, memory, first request, tokens to the screen.
+"""Compares the whole program with its peers: start, tool turns, growth, memory, first request, tokens to the screen.
 
 Drives the harness of `../shared/bench`: one fake model server, every contender headless against it, CPU time and
-memory of whole process trees, in one run. Peers are installed by package name on first use; one that can't be had is
-left out with a line. CPU figures are scaled by the harness' own calibration loop, so that a busy machine counts less.
+memory of whole process trees, in one run. Peers are installed by package name on first use; one that can't be installed
+is left out, with a note. CPU figures are scaled by the harness' own calibration loop, so that a busy machine counts less.
 """
 
 import argparse
@@ -33,7 +33,7 @@ class Report:
         self.missed = 0
 
     def row(self, what: str, figures: dict[str, float], bar: float, unit: str) -> None:
-        """Prints one line: everybody's figure, ours against the floor, and whether the bar holds."""
+        """Prints one line: everybody's figure, ours compared with the floor, and whether the bar is met."""
         ours = figures.get(OURS)
         if ours is None:
             print(f"{what}: not measured")
@@ -52,7 +52,7 @@ class Report:
 
 
 class Harness:
-    """Runs `bench_peers.py` and reads what it wrote."""
+    """Runs `bench_peers.py` and reads its results."""
 
     def __init__(self, peers: Sequence[str], out: Path) -> None:
         self._peers = [FLOOR, *peers]
@@ -61,7 +61,7 @@ class Harness:
     def run(
         self, command: str, *options: str, peers: Sequence[str] | None = None
     ) -> None:
-        """One command of the harness, for all contenders."""
+        """Runs one command of the harness, for all contenders."""
         ours = [
             "--cmd-name", OURS, "--cmd", f"{ROOT / '.venv/bin/hermes'} -z {{prompt}}",
             "--cmd-env", "OPENAI_BASE_URL={base}", "--cmd-env", "OPENAI_API_KEY=sk-bench",
@@ -87,7 +87,7 @@ class Harness:
         )
 
     def results(self, prefix: str) -> dict[str, Any]:
-        """What each contender came to."""
+        """The results of each contender."""
         files = sorted(self._out.glob(f"{prefix}-*.json"))
         return {
             file.stem.removeprefix(f"{prefix}-"): json.loads(file.read_text())
@@ -96,7 +96,7 @@ class Harness:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measures and prints; 1 when a bar is missed, 0 also when there is no harness to measure with."""
+    """Measures and prints. Returns 1 if a bar is missed; 0 also if the harness is missing."""
     parser = argparse.ArgumentParser(prog="benchmarks agent", description=__doc__)
     parser.add_argument(
         "--peers",

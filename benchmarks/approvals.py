@@ -1,4 +1,4 @@
-"""How long deciding about a command takes, over commands people and attackers write. The bar: 1 ms in the median."""
+"""Measures how long judging a command takes, for commands of people and attackers. The bar: a median of 1 ms."""
 
 import argparse
 import statistics
@@ -26,7 +26,7 @@ def commands() -> list[str]:
 
 
 def measure(rounds: int) -> list[float]:
-    """Milliseconds of each decision, the best of several rounds."""
+    """The milliseconds of each decision, best of several rounds."""
     policy = ApprovalPolicy(
         "ask", Circumstances(HOME / ".hermes", HOME, sandboxed=True)
     )
@@ -44,7 +44,7 @@ def measure(rounds: int) -> list[float]:
 
 
 def main(argv: list[str]) -> int:
-    """Prints the figures; 1 if the bar is missed."""
+    """Prints the figures. Returns 1 if the bar is missed."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks approvals", description=__doc__
     )

@@ -35,7 +35,7 @@ _SILENT = ScriptedResponse(fault=ServerFault(hang="head"))
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measures, then kills; 1 when a bar is missed."""
+    """Measures, then kills. Returns 1 if a bar is missed."""
     parser = argparse.ArgumentParser(prog="benchmarks boards", description=__doc__)
     parser.add_argument("--cards", type=int, default=10_000)
     parser.add_argument("--running", type=int, default=200)
@@ -111,7 +111,7 @@ async def _measured(dispatcher: Dispatcher, boards: Boards, running: int) -> boo
 
 
 def _board_view(boards: Boards) -> bytes:
-    """What the page asks for when it shows a board."""
+    """The data that the page requests to show a board."""
     page = ColumnPage(statuses=(*OPEN_STATUSES, "done"), limit=50)
     return msgspec.json.encode(board_columns(boards, "", page, CardFilter()))
 

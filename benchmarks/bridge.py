@@ -1,4 +1,4 @@
-"""What a bridge costs whoever publishes, and how much it carries to a real dashboard."""
+"""Measures what a bridge costs a publisher, and its throughput to a real dashboard."""
 
 import argparse
 import asyncio
@@ -15,9 +15,9 @@ from hermes.bridge.outbox import Outbox
 from hermes.bridge.websocket import Target
 from hermes.events import Bus
 
-_BURST = 250  # events that are published before the next look at how many wait
-_MOST = 10_000  # durable events that wait: as many as a tenth of a spool holds
-_ROUNDS = 7  # the best counts: other work on this machine comes and goes
+_BURST = 250  # events published between two checks of the queue
+_MOST = 10_000  # queued durable events: a tenth of what a spool holds
+_ROUNDS = 7  # the best counts, because other programs use the machine too
 _DELTA = {"session_id": "0192-bench", "turn_id": "t1", "text": " the next few words"}
 _STARTED: dict[str, Any] = {
     "type": "agent.tool.started", "ts": 1.5, "src": "agent", "session_id": "0192-bench", "turn_id": "t1", "epoch": 0,
@@ -33,7 +33,7 @@ Row = tuple[str, float, float, str]
 
 @contextmanager
 def bridged(bus: Bus, find: Callable[[], Target | None]) -> Iterator[Bridge]:
-    """A bridge, while inside."""
+    """Runs a bridge inside the context."""
     with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
         bridge = Bridge(bus, find, Outbox(Path(folder)))
         try:
@@ -43,7 +43,7 @@ def bridged(bus: Bus, find: Callable[[], Target | None]) -> Iterator[Bridge]:
 
 
 def added(target: Target) -> list[Row]:
-    """Microseconds of processor time that a publish takes longer, with a dashboard and with one that is not there."""
+    """Microseconds of CPU time that a bridge adds to a publish, with a dashboard and without."""
     rows: list[Row] = []
     for kind, topic, payload, count, bar in _KINDS:
         alone = _best(_bus(), topic, payload, count)
@@ -79,14 +79,12 @@ def _best(bus: Bus, topic: str, payload: dict[str, Any], count: int) -> float:
         for _ in range(count):
             bus.publish(topic, payload)
         best = min(best, time.thread_time() - start)
-        time.sleep(
-            0.02
-        )  # lets the bridge's thread have its turn outside of what is measured
+        time.sleep(0.02)  # lets the bridge's thread run outside the measurement
     return best / count * 1e6
 
 
 async def carried(server: Server, target: Target, part: int) -> list[Row]:
-    """Events that arrive for each second, and for each second of processor time of the busier process."""
+    """Events that arrive per second, and per second of CPU time of the busier process."""
     rows: list[Row] = []
     for kind, topic, payload, count, bar in (
         ("transient", "agent.message.delta", _DELTA, 1_000_000 // part, 100_000),
@@ -126,7 +124,7 @@ async def carried(server: Server, target: Target, part: int) -> list[Row]:
 def _pour(
     target: Target, topic: str, payload: dict[str, Any], count: int
 ) -> tuple[float, float, BridgeStats]:
-    """Publishes as fast as a bridge carries it: its processor time, the seconds it took, and what became of it."""
+    """Publishes as fast as the bridge can send. Returns its CPU time, the elapsed seconds, and its counters."""
     bus = _bus()
     with bridged(bus, lambda: target) as bridge:
         _until(lambda: bridge.state == "connected")
@@ -149,7 +147,7 @@ def _until(condition: Callable[[], bool]) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Prints the figures; 1 if a bar is missed. A negative bar is a least value."""
+    """Prints the figures. Returns 1 if a bar is missed. A negative bar is a minimum."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks bridge", description=__doc__
     )

@@ -1,9 +1,9 @@
-"""The event bus beside a naive one, blinker, pymitter and pyee: events per second of CPU time, in one run.
+"""Compares the event bus with a naive one, blinker, pymitter and pyee: events per second of CPU time, in one run.
 
 The others deliver a plain copy of the payload with `type`, `ts` and `src` added. Hermes also checks that it is JSON,
-freezes it and counts and times each call; the bars say in brackets what the ratio is when the others are given that
-same checked and frozen envelope. Buses that know no patterns get the exact topic. The contenders take turns in short
-rounds, because other programs on the machine would otherwise favour one of them; a result is the median.
+freezes it, and counts and times each call; the ratio in brackets is the one with the same checked and frozen envelope
+for all. Buses without patterns get the exact topic. The contenders take turns in short rounds, because other programs on
+the machine would otherwise favour one of them; a result is the median.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class Contender(Protocol):
 
 
 def plain(topic: str, payload: dict[str, Any]) -> dict[str, Any]:
-    """The envelope of the others: a copy that is neither checked nor frozen."""
+    """The envelope for the others: a copy that is neither checked nor frozen."""
     event = dict(payload)
     event["type"] = topic
     event["ts"] = time.time()
@@ -45,7 +45,7 @@ def plain(topic: str, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def frozen(topic: str, payload: dict[str, Any]) -> dict[str, Any]:
-    """The envelope of Hermes, made as its bus makes it."""
+    """The envelope of Hermes, made like its bus does."""
     now = time.time()
     event = Envelope(**payload)
     for value in event.values():
@@ -59,7 +59,7 @@ def frozen(topic: str, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def listener() -> Callable[[Any], None]:
-    """A subscriber of its own that does nothing."""
+    """A new subscriber that does nothing."""
 
     def ignore(event: Any) -> None:
         del event
@@ -68,7 +68,7 @@ def listener() -> Callable[[Any], None]:
 
 
 def receiver() -> Callable[..., None]:
-    """The same in the shape that blinker calls."""
+    """The same with the signature that blinker calls."""
 
     def ignore(sender: object, event: Any) -> None:
         del sender, event
@@ -77,7 +77,7 @@ def receiver() -> Callable[..., None]:
 
 
 class Hermes:
-    """This bus."""
+    """The bus of Hermes."""
 
     def __init__(self) -> None:
         self._bus = Bus()
@@ -89,7 +89,7 @@ class Hermes:
 
 
 class Naive:
-    """A list of subscriptions, each held against the topic for every event."""
+    """A list of subscriptions, each compared with the topic of every event."""
 
     def __init__(self) -> None:
         self._subscriptions: list[tuple[str, Callable[[Any], object]]] = []
@@ -195,7 +195,7 @@ CONTENDERS: dict[str, Callable[[], Contender]] = {
 
 
 class Scene(NamedTuple):
-    """What is subscribed and published: `share` of the subscribers match an event."""
+    """What is subscribed and published. `share` of the subscribers match an event."""
 
     share: str
     kind: str
@@ -214,7 +214,7 @@ class Scene(NamedTuple):
             yield forms[kind], forms["exact"]
 
     def topics(self) -> list[str]:
-        # With fewer than 100 subscribers the sessions that nobody follows are published too: that is the 1 %.
+        # With fewer than 100 subscribers, sessions that nobody follows are published too, to reach the 1 %.
         return [
             f"app.s{number}.msg.delta"
             for number in range(100 if self.share == "1%" else 1)
@@ -256,7 +256,7 @@ def compare(
 
 
 def ratio(results: dict[str, list[float]], slower: str, faster: str) -> float:
-    """How many times as fast `faster` is, turn against turn."""
+    """How many times as fast `faster` is, compared turn by turn."""
     return statistics.median(
         a / b for a, b in zip(results[slower], results[faster], strict=True)
     )
@@ -292,7 +292,7 @@ def print_table(names: list[str], seconds: float, turns: int) -> None:
 
 
 def bars(seconds: float, turns: int) -> bool:
-    """Hold the bus against its bars; True when it clears them all."""
+    """Compare the bus with its bars. Returns True if it meets them all."""
     print("\nbars", flush=True)
     scene = Scene("1%", "mix", 1_000)
     results = _race({"hermes": Hermes, "naive": Naive}, scene, seconds, turns)
@@ -373,7 +373,7 @@ def _bar(
 
 
 def main(argv: list[str]) -> int:
-    """Print the table and the bars; 1 if a bar is missed."""
+    """Print the table and the bars. Returns 1 if a bar is missed."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks bus", description=__doc__
     )

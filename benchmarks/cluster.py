@@ -1,8 +1,8 @@
-"""Many machines over one PostgreSQL and one NATS, all on this machine: speed, and what survives kills and restarts.
+"""Simulates many machines that share one PostgreSQL and one NATS: speed, and what survives kills and restarts.
 
 `--sessions`, `--workers`, `--rate` and `--seconds` set the load; `--kills`, `--restarts` and `--losses` how often workers
 are killed, PostgreSQL is restarted without a checkpoint, and NATS is stopped; `--outages` and `--outage-seconds` how often
-and how long PostgreSQL is away; `--freezes` how often a worker is frozen past its lease; `--cap-workers` how many workers
+and how long PostgreSQL is down; `--freezes` how often a worker is frozen past its lease; `--cap-workers` how many workers
 share a cap. Numbers are for this machine and its load.
 """
 
@@ -55,7 +55,7 @@ _MAX_ROW_S = 0.050
 _MAX_DELTA_S = 0.020
 _MAX_CPU_RATIO = 2.0
 _MAX_LIVE_AGAIN_S = 5.0
-_MAX_SILENCE_S = LEASE_TTL_S + 2.0  # a lease, and the next look of a worker
+_MAX_SILENCE_S = LEASE_TTL_S + 2.0  # a lease, and a worker's next check
 _CAP_TOKENS = 12_000
 _CALL_TOKENS = 3_000
 _TURN_TIMEOUT_S = 120.0
@@ -64,7 +64,7 @@ _KEY = "sk-test-0000000000000000"
 
 
 class Load:
-    """Answers requests, and notes when the first one for each message came."""
+    """Answers requests, and records when the first one for each message came."""
 
     def __init__(self, *, marks: bool = False) -> None:
         self._marks = marks
@@ -86,7 +86,7 @@ class Load:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Runs everything; 1 when a bar is missed or something was lost or doubled."""
+    """Runs everything. Returns 1 if a bar is missed, or something was lost or done twice."""
     parser = argparse.ArgumentParser(prog="benchmarks cluster", description=__doc__)
     parser.add_argument("--sessions", type=int, default=1000)
     parser.add_argument("--workers", type=int, default=4)
@@ -135,7 +135,7 @@ async def _run(
 
 
 class _Fault(msgspec.Struct, frozen=True):
-    """What fails again and again."""
+    """A kind of failure that is repeated."""
 
     name: str
     number: int
@@ -156,7 +156,7 @@ def _p99(values: list[float]) -> float:
 
 
 async def _feed(postgres: LocalPostgres, nats: LocalNats) -> int:
-    """Rows and deltas from one machine to a reader on another."""
+    """Measures rows and deltas from one machine to a reader on another."""
     print("feed on another machine")
     settings = Settings(
         store=StoreSettings(url=postgres.new_url()),
@@ -212,7 +212,7 @@ async def _feed(postgres: LocalPostgres, nats: LocalNats) -> int:
 
 
 async def _notify_floor(postgres: LocalPostgres) -> float:
-    """How long notices take between two connections without Hermes, at this load."""
+    """How long notifications take between two connections without Hermes, at this load."""
     heard = asyncio.Event()
     took: list[float] = []
     listening = await asyncpg.connect(postgres.url())
@@ -235,7 +235,7 @@ async def _notify_floor(postgres: LocalPostgres) -> float:
 
 
 async def _live_again(postgres: LocalPostgres, nats: LocalNats) -> int:
-    """How long after the return of NATS text is live again on another machine."""
+    """Measures how soon after NATS returns text is live again on another machine."""
     print("return of NATS")
     settings = Settings(
         store=StoreSettings(url=postgres.new_url()),
@@ -276,7 +276,7 @@ async def _live_again(postgres: LocalPostgres, nats: LocalNats) -> int:
 
 
 async def _caps(number: int, postgres: LocalPostgres, nats: LocalNats) -> int:
-    """Sessions on so many workers that share a cap of tokens for the day."""
+    """Runs sessions on this many workers, which share a daily cap of tokens."""
     print(f"a cap with {number} workers")
 
     def respond(_: Recorded) -> ScriptedResponse:
@@ -295,7 +295,7 @@ async def _caps(number: int, postgres: LocalPostgres, nats: LocalNats) -> int:
 async def _speed(
     options: argparse.Namespace, postgres: LocalPostgres, nats: LocalNats
 ) -> int:
-    """Turns at a steady rate over many sessions and several workers."""
+    """Runs turns at a steady rate over many sessions and several workers."""
     turns = int(options.rate * options.seconds)
     print(
         f"{options.sessions} sessions, {options.workers} workers, {options.rate:g} turns/s, {turns} turns"
@@ -338,7 +338,7 @@ async def _speed(
 
 
 async def _warm_up(desk: Desk, workers: int) -> None:
-    """Turns in which the workers load what they need."""
+    """Runs turns that make the workers load what they need."""
     sessions = [await desk.begin() for _ in range(workers * _WARM_UP_TURNS)]
     await asyncio.gather(*(desk.say(one, "warm up") for one in sessions))
     await asyncio.gather(*(desk.answered(one) for one in sessions))
@@ -362,7 +362,7 @@ async def _opened(
     workers: int,
     **environ: str,
 ):
-    """A desk and so many workers, over a store of their own."""
+    """Opens a desk and this many workers, with their own store."""
     with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
         async with (
             ModelServer(respond=load) as model,
@@ -384,7 +384,7 @@ async def _opened(
 
 
 def _sqlite_cpu(turns: int, model_url: str) -> float:
-    """CPU per turn of one process with `state.db`, measured in a process of its own; the model's server is in another."""
+    """CPU per turn with `state.db`, measured in a separate process. The model server runs in another one."""
     command = [sys.executable, "-m", "benchmarks", "cluster"]
     done = subprocess.run(
         [*command, "--sqlite-turns", str(turns), "--model-url", model_url],
@@ -422,7 +422,7 @@ async def _sqlite(turns: int, model_url: str) -> None:
 
 
 async def _faults(fault: _Fault, postgres: LocalPostgres, nats: LocalNats) -> int:
-    """Turns with commands that leave marks, while something fails again and again."""
+    """Runs turns whose commands leave marks, during repeated failures."""
     print(f"{fault.number} {fault.name} under load")
     load = Load(marks=True)
     acknowledged: dict[str, str] = {}
@@ -490,7 +490,7 @@ async def _fail(
 
 
 async def _settled(desk: Desk) -> float:
-    """Waits until nothing waits for a worker. Returns how long that took."""
+    """Waits until no session is queued for a worker. Returns how long that took."""
     begun = time.perf_counter()
     async with asyncio.timeout(_TURN_TIMEOUT_S):
         while await asyncio.to_thread(desk.store.work.depth):  # noqa: ASYNC110 - nobody tells
@@ -500,7 +500,7 @@ async def _settled(desk: Desk) -> float:
 
 
 class _Found(msgspec.Struct):
-    """What the log and the marks say after the faults."""
+    """What the log and the marks show after the faults."""
 
     lost: int = 0
     """Acknowledged messages that are not in the log."""
@@ -537,7 +537,7 @@ def _rows(desk: Desk, session: str) -> list[Row]:
 
 
 def _examine(rows: list[Row], found: _Found) -> None:
-    """Adds what the log of one session says."""
+    """Adds the findings from the log of one session."""
     messages: set[int] = set()
     read: set[int] = set()
     last_at: dict[str, float] = {}

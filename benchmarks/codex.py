@@ -1,7 +1,7 @@
-"""The codex engine: what it adds to codex's own time, how fast it projects, what it costs at rest, what it leaves.
+"""The codex engine: its latency on top of codex, its throughput, its idle cost, and what it leaves running.
 
-Latency is measured with a played codex, so that only Hermes' part is in it; rest and remains with the real program,
-if it can be had.
+Latency is measured with a fake codex, so that only Hermes' part counts; the idle cost and the remains with the real
+program, if it is available.
 """
 
 import argparse
@@ -62,7 +62,7 @@ class Nobody:
 
 
 class Log:
-    """A journal in memory that notes when something was shown."""
+    """A journal in memory that records when something was shown."""
 
     def __init__(self) -> None:
         self.history = ConversationHistory()
@@ -86,7 +86,7 @@ class Log:
 
 
 async def latency(folder: Path, turns: int) -> float:
-    """Median milliseconds from codex's words (turn/start answered, first delta) to the event."""
+    """The median milliseconds from codex's messages (answer to turn/start, first delta) to the event."""
     taken: list[float] = []
     approvals: Approver = Nobody()
     async with CodexPeer(folder) as codex:
@@ -128,7 +128,7 @@ async def latency(folder: Path, turns: int) -> float:
 
 
 def recording() -> bytes:
-    """A turn with everything in it, the largest recording many times over, as it comes from the pipe."""
+    """A turn with everything in it: the largest recording, repeated many times, as bytes from the pipe."""
     file = (
         Path(__file__).parents[1]
         / "tests/integration/data/codex/transcripts/02_command_completes.jsonl"
@@ -166,7 +166,7 @@ def recording() -> bytes:
 
 
 def speed(data: bytes) -> float:
-    """Megabytes a second: cut into lines, classified, projected."""
+    """Megabytes per second that are split into lines, classified and projected."""
     turn = next(
         one
         for one in map(classify, data.splitlines())
@@ -186,7 +186,7 @@ def speed(data: bytes) -> float:
 
 
 async def rest(program: Path, folder: Path) -> float:
-    """Seconds of CPU that an idle codex and its leash take in five seconds."""
+    """Seconds of CPU that an idle codex and its leash use in five seconds."""
 
     async def nothing(_: object) -> None:
         return None
@@ -247,7 +247,7 @@ async def interrupt(program: Path, folder: Path) -> float:
 
 
 def _named(script: str) -> bool:
-    """Whether this very command runs."""
+    """Whether exactly this command is running."""
     wanted = b"\0".join(word.encode() for word in script.split()) + b"\0"
     for entry in Path("/proc").iterdir():
         try:
@@ -316,7 +316,7 @@ def _lives(pid: int) -> bool:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measures and prints; 1 when a bar is missed."""
+    """Measures and prints. Returns 1 if a bar is missed."""
     parser = argparse.ArgumentParser(prog="benchmarks codex", description=__doc__)
     parser.add_argument("--turns", type=int, default=100, help="turns for the latency")
     options = parser.parse_args(argv)
@@ -357,7 +357,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _row(what: str, value: float, unit: str, bar: float) -> bool:
-    """Prints a figure against its bar; a negative bar is a least."""
+    """Prints a figure with its bar. A negative bar is a minimum."""
     ok = value <= bar if bar >= 0 else value >= -bar
     print(
         f"{what:40s} {value:10.3f} {unit:5s} bar {abs(bar):g} {'ok' if ok else 'MISSED'}",

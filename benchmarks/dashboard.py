@@ -1,4 +1,4 @@
-"""A real dashboard under load: feeds, terminals, publishers, and nothing at all. The bars are those of the issue."""
+"""Measures a real dashboard under load (feeds, terminals, publishers) and idle."""
 
 import argparse
 import asyncio
@@ -28,7 +28,7 @@ _encode = msgspec.json.encode
 
 
 class Server:
-    """A dashboard in a process of its own."""
+    """A dashboard in a separate process."""
 
     def __init__(self, pid: int, url: str, token: str) -> None:
         self.pid = pid
@@ -45,7 +45,7 @@ class Server:
         )  # fmt: skip
 
     def raw(self, path: str) -> socket.socket:
-        """A WebSocket as plain bytes, for a client that is not in the way."""
+        """A WebSocket as plain bytes, for a client that costs next to nothing."""
         one = socket.create_connection(self._place())
         one.sendall(self._handshake(path))
         head = b""
@@ -55,7 +55,7 @@ class Server:
         return one
 
     async def follow(self, path: str, late: list[float]) -> asyncio.Transport:
-        """A consumer of a feed; how late each event comes is put into the list."""
+        """Follows a feed. Appends the delay of each event to the list."""
         transport, _ = await asyncio.get_running_loop().create_connection(
             lambda: _Reader(late), *self._place()
         )
@@ -78,7 +78,7 @@ class Server:
         return (await self.client.get("/api/status")).json()
 
     async def end_terminals(self) -> None:
-        """Ends those that are open; they would live on without a viewer, and there is a limit."""
+        """Ends the open terminals. They would go on without a viewer, and their number is limited."""
         for terminal in (await self.client.get("/api/terminals")).json()["terminals"]:
             (
                 await self.client.delete(f"/api/terminals/{terminal['id']}")
@@ -93,14 +93,14 @@ class Server:
         )
 
     def seconds(self) -> float:
-        """Processor time so far."""
+        """CPU time so far."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICK
 
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Server]:
-    """A dashboard with an empty home."""
+    """Runs a dashboard with an empty home."""
     with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
         home = Home(Path(folder) / "home")
         env = {
@@ -132,7 +132,7 @@ def _p99(values: list[float]) -> float:
 
 
 async def idle(server: Server, seconds: float) -> list[tuple[str, float, float, str]]:
-    """Memory, and processor time per second."""
+    """Memory, and CPU time per second."""
     await server.status()
     before = server.seconds()
     await asyncio.sleep(seconds)
@@ -147,7 +147,7 @@ async def idle(server: Server, seconds: float) -> list[tuple[str, float, float, 
 
 
 async def feeds(server: Server, seconds: float) -> list[tuple[str, float, float, str]]:
-    """480 consumers of a session each and 20 of everything, at 1,000 events a second."""
+    """480 readers of one session each and 20 of everything, at 1,000 events per second."""
     sessions = [
         (await server.client.post("/api/sessions", content=b"{}")).json()["id"]
         for _ in range(480)
@@ -159,7 +159,7 @@ async def feeds(server: Server, seconds: float) -> list[tuple[str, float, float,
     readers = [await server.follow(path, late) for path in paths]
     while (await server.status())["feeds"]["open"] < len(paths):  # noqa: ASYNC110 - the server knows, nobody else
         await asyncio.sleep(0.1)
-    await asyncio.sleep(1.0)  # what was there before has been sent
+    await asyncio.sleep(1.0)  # until earlier events have been sent
     async with server.open("/api/pub?channel=bench") as pub:
         before, used = server.memory(), server.seconds()
         sent = await _load(pub, sessions, seconds)
@@ -185,7 +185,7 @@ _decode_sent = msgspec.json.Decoder(list[_Sent]).decode
 
 
 class _Reader(asyncio.Protocol):
-    """Reads frames with as little work as possible, so that the server is what is measured."""
+    """Reads frames with as little work as possible, so that the server is measured."""
 
     def __init__(self, late: list[float]) -> None:
         self._late = late
@@ -208,7 +208,7 @@ class _Reader(asyncio.Protocol):
             ]
 
     def _frame(self) -> bytes | None:
-        """The next whole frame's content."""
+        """The content of the next complete frame; None if there is none yet."""
         if len(self._data) < 10:
             return None
         size, start = self._data[1], 2
@@ -223,7 +223,7 @@ class _Reader(asyncio.Protocol):
 
 
 async def _load(pub: ClientConnection, sessions: list[str], seconds: float) -> int:
-    """1,000 events a second, ten at a time."""
+    """Publishes 1,000 events per second, ten at a time."""
     start, sent = time.monotonic(), 0
     while time.monotonic() - start < seconds:
         now = time.time()
@@ -250,7 +250,7 @@ async def _settled(late: list[float], expected: int) -> None:
 
 
 async def publishers(server: Server, count: int) -> list[tuple[str, float, float, str]]:
-    """Relayed events a second, in batches of 500."""
+    """Relayed events per second, in batches of 500."""
     envelope = {
         "type": "gateway.agent.step",
         "ts": 1.5,
@@ -278,17 +278,17 @@ async def publishers(server: Server, count: int) -> list[tuple[str, float, float
 # --- terminals ------------------------------------------------------------------------------------------------------
 
 _SPILL = b"stty raw -echo; exec cat /dev/zero\n"
-_PAIRS = 4  # pairs of terminals: where the kernel puts its worker is luck, and makes a difference of three
-_WARM = 4_000_000  # bytes that wait in buffers when a slice begins
+_PAIRS = 4  # pairs of terminals: the CPU that the kernel picks for its worker makes a difference of 3x
+_WARM = 4_000_000  # bytes in buffers when a slice begins
 
 
 async def throughput(
     server: Server, slices: int
 ) -> list[tuple[str, float, float, str]]:
-    """A terminal through a WebSocket against the kernel alone.
+    """Compares a terminal through a WebSocket with the kernel alone.
 
-    Both flow endlessly, and each stands still while the other is read: slices of the same size, turn about. The client
-    lets the kernel throw its bytes away, so that it costs next to nothing beside the server.
+    Both write endlessly, and each waits while the other is read, in alternating slices of the same size. The client lets
+    the kernel discard its bytes, so that it costs next to nothing compared with the server.
     """
     bare: list[float] = []
     dashed: list[float] = []
@@ -305,7 +305,7 @@ async def throughput(
 
 
 def _race(server: Server, slices: int) -> list[tuple[float, float]]:
-    """Megabytes a second of the kernel and of the dashboard, slice by slice."""
+    """Megabytes per second of the kernel and of the dashboard, slice by slice."""
     with (
         PtyBridge.spawn(["/bin/sh"]) as bridge,
         server.raw("/api/pty?command=shell") as one,
@@ -325,7 +325,7 @@ def _race(server: Server, slices: int) -> list[tuple[float, float]]:
 
 
 def _speed(read: Callable[[], int], size: int = 6_000_000) -> float:
-    """Megabytes a second, once it flows."""
+    """Megabytes per second, once the buffers are full."""
     got = -_WARM
     while got < 0:
         got += read()
@@ -342,7 +342,7 @@ def _masked(data: bytes) -> bytes:
 
 
 async def echoes(server: Server, rounds: int) -> list[tuple[str, float, float, str]]:
-    """A key pressed in one of 64 idle terminals, until it is seen."""
+    """The time from a key press in one of 64 idle terminals until its echo is seen."""
     late: list[float] = []
     async with AsyncExitStack() as stack:
         sockets = [
@@ -372,7 +372,7 @@ async def _drained(one: ClientConnection) -> None:
 
 
 async def stopped(server: Server) -> list[tuple[str, float, float, str]]:
-    """Requests while a megabyte waits for a child that does not read."""
+    """Requests while a megabyte is queued for a child that does not read."""
     late: list[float] = []
     async with server.open("/api/pty?command=shell") as one:
         await one.send(b"stty raw; sleep 100\n")
@@ -395,7 +395,7 @@ async def stopped(server: Server) -> list[tuple[str, float, float, str]]:
 
 
 def main(argv: list[str]) -> int:
-    """Prints the figures; 1 if a bar is missed. A negative bar is a least value."""
+    """Prints the figures. Returns 1 if a bar is missed. A negative bar is a minimum."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks dashboard", description=__doc__
     )

@@ -1,8 +1,8 @@
-"""A real gateway under load: many chats at once on one process, against a loopback Telegram and a scripted model.
+"""A real gateway under load: many chats at once in one process, with a fake Telegram and a scripted model.
 
-Measured: from the moment Telegram hands out a message to the first byte of the request for its answer; memory; whether
-each message got its answer, once. `--sessions` instead begins that many sessions, each with a turn, and looks whether
-memory goes on growing.
+Measures the time from Telegram's delivery of a message to the first byte of the model request; memory; and whether each
+message got exactly one answer. `--sessions` instead starts that many sessions, each with a turn, and checks whether
+memory keeps growing.
 """
 
 import argparse
@@ -27,14 +27,14 @@ from hermes.testing.scripted_responses import ScriptedResponse
 
 _P99 = 250.0  # milliseconds
 _MEMORY = 400.0  # MB
-_PATIENCE = 120.0  # seconds for the last answers
-_AT_ONCE = 64  # sessions at work while many are begun
-_GROWTH = 1024  # bytes a session may leave behind in memory, once everything that is remembered has its full size
+_PATIENCE = 120.0  # seconds to wait for the last answers
+_AT_ONCE = 64  # sessions that run at the same time
+_GROWTH = 1024  # bytes a session may leave in memory, once all caches are full
 _NUMBER = re.compile(rb"message-(\d+)-of-the-benchmark")
 
 
 class Timed(TelegramServer):
-    """Notes when each message was handed out."""
+    """Records when each message was delivered."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Timed(TelegramServer):
 
 
 class Load:
-    """Messages at a steady rate, spread over the chats."""
+    """Sends messages at a steady rate, spread over the chats."""
 
     def __init__(self, chats: int, rate: float, seconds: float) -> None:
         self.chats = chats
@@ -83,7 +83,7 @@ class Load:
 
 
 class Crowd(Load):
-    """One message in each of many chats, a few at a time; `sizes` is the memory by how many there were."""
+    """Sends one message in each of many chats, a few at a time. `sizes` is the memory by number of chats."""
 
     def __init__(self, sessions: int) -> None:
         super().__init__(sessions, 0.0, 0.0)
@@ -173,7 +173,7 @@ async def _measure(folder: Path, load: Load) -> int:
 
 
 async def _answered(telegram: Timed, load: Load) -> None:
-    """Waits until every message was put before the model and every answer can be read, or for long enough."""
+    """Waits until every message has reached the model and every answer is delivered, or a timeout passes."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_PATIENCE):
             while (  # noqa: ASYNC110
@@ -184,7 +184,7 @@ async def _answered(telegram: Timed, load: Load) -> None:
 
 
 def _answers(telegram: Timed) -> list[int]:
-    """The answers people can read, as often as they can read them."""
+    """The delivered answers, including duplicates."""
     texts = "\n".join(shown.text for shown in telegram.messages)
     return [int(number) for number in re.findall(r"answer-(\d+)-to-you", texts)]
 
@@ -196,7 +196,7 @@ def _report(telegram: Timed, load: Load, memory: float, cpu: float) -> int:
         if number in load.asked
     )
     answers = _answers(telegram)
-    # Words said while a turn of the same chat runs go into that turn: then one reply answers both.
+    # A message sent while a turn of the same chat runs goes into that turn, so one reply answers both.
     lost = load.messages - len(load.asked) + len(load.promised - set(answers))
     doubled = len(answers) - len(set(answers))
     p99 = took[int(len(took) * 0.99)] if took else float("inf")
@@ -217,7 +217,7 @@ def _report(telegram: Timed, load: Load, memory: float, cpu: float) -> int:
 
 
 def memory_mb(pid: int, which: str = "VmHWM") -> float:
-    """Megabytes a process has in memory: at most (`VmHWM`) or now (`VmRSS`)."""
+    """The memory of a process in megabytes: the peak (`VmHWM`) or now (`VmRSS`)."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(rf"{which}:\s+(\d+) kB", status)
     return int(found[1]) / 1024 if found else float("inf")

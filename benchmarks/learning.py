@@ -1,7 +1,7 @@
-"""Does it learn? A small world with a task that takes 12 calls to find out and 3 to do, before and after a review.
+"""Checks that Hermes learns: a task that takes 12 calls to work out and 3 to do, before and after a review.
 
-Everything but the model is the product: sessions, tools, the review, proposals, history. The model is a program that
-tries things in order, writes down what worked when it is asked to review, and follows a skill when it has one.
+Everything but the model is real: sessions, tools, the review, proposals, history. The model is a program that tries
+things in order, writes down what worked when it is asked to review, and follows a skill if it has one.
 
     python -m benchmarks learning
 """
@@ -47,11 +47,11 @@ _GUESSES = (
     "status", "release --env production", "build --target web --minify", "release --env production --region eu",
     "release --env production --region eu --wait",
 )  # fmt: skip
-"""What the model tries when it knows nothing. The world lets only the last of each kind through."""
+"""What the model tries if it knows nothing. Only the last of each kind works."""
 
 
 class Shop:
-    """The world: it can be released after the right build, with the right options."""
+    """The world of the task: a shop that can be released after the right build, with the right options."""
 
     def __init__(self, poison: str = "") -> None:
         self.calls = 0
@@ -79,13 +79,13 @@ class Shop:
 
 
 class Apprentice:
-    """A model without talent: tries, remembers what worked, follows skills to the letter."""
+    """A simple model: tries, remembers what worked, follows skills literally."""
 
     provider, name = "benchmark", "apprentice"
 
     def __init__(self, lesson: str = "") -> None:
         self.lesson = lesson
-        """What it writes down in a review instead of what worked."""
+        """If set, what it writes down in a review instead of what worked."""
         self.tokens = 0
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
@@ -135,7 +135,7 @@ class Apprentice:
 
 
 def circle(model: Model, tools: Mapping[str, Tool]) -> ReviewDeps:
-    """What a review takes from an agent; there is always room, and nothing has a price."""
+    """The dependencies of a review, without limits and prices."""
 
     @asynccontextmanager
     async def same(session: str) -> AsyncIterator[Model]:  # noqa: ARG001 - the port's shape
@@ -154,7 +154,7 @@ def circle(model: Model, tools: Mapping[str, Tool]) -> ReviewDeps:
 
 
 class Anything:
-    """A policy without questions: this world is made of paper."""
+    """A policy that allows everything: the world is fake."""
 
     def judge(
         self,
@@ -165,11 +165,11 @@ class Anything:
         return PolicyDecision("allow")
 
     def remember(self, request: object, rule: str = "") -> None:
-        """Nothing is asked."""
+        """Does nothing, because nothing is asked."""
 
 
 class Run(NamedTuple):
-    """One session: what it took, and what its review came to."""
+    """One session: its cost, and the result of its review."""
 
     what: str
     calls: int
@@ -182,7 +182,7 @@ class Run(NamedTuple):
 async def work(
     app: App, model: Apprentice, what: str, *, poison: str = "", review: bool = False
 ) -> Run:
-    """Does the task in a new session, as a runner would, and has it reviewed if wanted."""
+    """Does the task in a new session, as a runner would, and reviews it if asked to."""
     shop = Shop(poison)
     own = {one.spec.name: one for one in Learner(app).tools()}
     tools: dict[str, Tool] = {"shop": shop.shop, **own}
@@ -224,7 +224,7 @@ async def work(
 
 
 async def world(home: Path) -> list[Run]:
-    """A first time, a second after the lesson, a bad lesson, and after taking it back."""
+    """Runs the task for the first time, after the lesson, after a bad lesson, and after undoing that."""
     settings = Settings(learning=LearningSettings(mode="auto"))
     runs: list[Run] = []
     with build(settings, Home(home)) as app:
@@ -255,7 +255,7 @@ async def world(home: Path) -> list[Run]:
 
 
 def main(argv: list[str]) -> int:
-    """Prints what each session took; 1 when it did not learn, or kept what is bad."""
+    """Prints the cost of each session. Returns 1 if it did not learn, or kept the bad lesson."""
     del argv
     with tempfile.TemporaryDirectory() as folder:
         runs = asyncio.run(world(Path(folder) / "home"))

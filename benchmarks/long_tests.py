@@ -1,4 +1,4 @@
-"""The tests of kills, races and random input at length: those that `make test` tries only a few times.
+"""Runs the tests of kills, races and random input at full length; `make test` repeats them only a few times.
 
     make bench BENCH=long_tests                        all of them
     make bench BENCH=long_tests ARGS="-k durability"   some

@@ -1,4 +1,4 @@
-"""1 GB of output from one command, as Hermes takes it: how long, and how much memory."""
+"""Measures time and memory for a command that writes 1 GB of output."""
 
 import argparse
 import subprocess
@@ -36,7 +36,7 @@ RUN = """
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measures each kind of flood; 1 when a bar is missed."""
+    """Measures each kind of output. Returns 1 if a bar is missed."""
     argparse.ArgumentParser(prog="benchmarks output", description=__doc__).parse_args(
         argv
     )

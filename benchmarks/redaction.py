@@ -1,6 +1,6 @@
-"""What redaction costs: ordinary lines, clean lines that look like secrets, and text made to be slow.
+"""Measures redaction: ordinary lines, clean lines that look like secrets, and text made to be slow.
 
-The floor is one search of a fixed pattern in the same run, so that a slow machine can be told from slow code.
+The floor is one search for a fixed pattern in the same run, to tell a slow machine from slow code.
 """
 
 import re
@@ -56,7 +56,7 @@ def _microseconds(function: object, line: str) -> float:
 
 
 def _hostile(unit: str) -> float:
-    """Milliseconds of processor time for 100 KB."""
+    """Milliseconds of CPU time for 100 KB."""
     text = unit * (100_000 // len(unit))
     start = time.process_time()
     mask(text)

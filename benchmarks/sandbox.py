@@ -1,4 +1,4 @@
-"""What the sandbox costs: a command inside it, against the same command without, in turns, in one run."""
+"""Measures the sandbox: a command inside it and the same command without it, alternating, in one run."""
 
 import argparse
 import asyncio
@@ -21,7 +21,7 @@ BAR = 15.0  # milliseconds, median
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measures each kind there is; 1 when one costs too much, or when there is none to measure."""
+    """Measures each available kind of sandbox. Returns 1 if one costs too much, or if there is none."""
     parser = argparse.ArgumentParser(prog="benchmarks sandbox", description=__doc__)
     parser.add_argument("--rounds", type=int, default=60)
     rounds = parser.parse_args(argv).rounds

@@ -1,9 +1,9 @@
-"""What a turn costs at the store, and what that means for 10,000 and 1,000,000 people: measured, then simulated.
+"""Measures what a turn costs in the store, and simulates 10,000 and 1,000,000 people with that.
 
     python -m benchmarks.scale [--turns 400] [--sessions 100000]
 
-A turn here is the writes of a turn without tools (message, lease, start, reply, end, release) on SQLite and on a
-PostgreSQL server on this machine. CPU is that of this process; the server's is not in it. The simulation of leases and
+A turn here means the writes of a turn without tools (message, lease, start, reply, end, release) on SQLite and on a
+PostgreSQL server on this machine. CPU is that of this process, without the server's. The simulation of leases and
 queues takes its transactions and bytes per turn from the measurement. `--sessions` is how many sessions the larger of two
 databases holds, in which turns must cost as much as among 1,000; there the server's CPU is counted too.
 """
@@ -30,9 +30,9 @@ from hermes.store.sql import SqlConnection
 
 _SEED = 16
 _SESSIONS = 20
-_MODEL_S = 8.0  # of a turn that is spent waiting for a model
+_MODEL_S = 8.0  # of a turn, spent waiting for the model
 _TURNS_PER_PERSON_DAY = 20
-_PEAK = 4.0  # busiest hour over the mean
+_PEAK = 4.0  # load of the busiest hour, relative to the mean
 _TURNS_PER_WORKER = 100
 _RENEWALS_PER_S = 0.1  # of a lease that is held
 _PEOPLE = (1_000, 10_000, 100_000, 1_000_000)
@@ -42,7 +42,7 @@ _WAL = "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn, xact_commit FROM pg_stat_da
 _FEW_SESSIONS = 1_000
 _ROUNDS = 8
 _MAX_GROWTH = (
-    1.25  # of a turn's CPU; the same database twice differs by as much at times
+    1.25  # of a turn's CPU; two runs on the same database can differ this much
 )
 _TABLES = {"sessions": "id", "events": "session", "leases": "session", "usage": "session"}  # fmt: skip
 
@@ -58,7 +58,7 @@ class TurnCost(NamedTuple):
 
 
 def run_turns(store: Store, turns: int, prefix: str = "") -> tuple[float, float]:
-    """Writes turns, one after the other, in new sessions. Returns CPU and elapsed seconds."""
+    """Writes turns in new sessions, one after another. Returns CPU and elapsed seconds."""
     sessions = [f"{prefix}s{number}" for number in range(_SESSIONS)]
     for session in sessions:
         store.log.create(session, SessionCreated())
@@ -78,7 +78,7 @@ def run_turns(store: Store, turns: int, prefix: str = "") -> tuple[float, float]
 
 
 def measure_postgres(server: LocalPostgres, turns: int) -> TurnCost:
-    """The cost on a server: bytes are those of its write-ahead log."""
+    """The cost on a server. Counts the bytes of its write-ahead log."""
     with open_postgres(PostgresOptions(server.url())) as store:
         ((wal, commits),) = store.database.select(_WAL)
         cpu, elapsed = run_turns(store, turns)
@@ -96,7 +96,7 @@ def measure_postgres(server: LocalPostgres, turns: int) -> TurnCost:
 
 
 def measure_sqlite(folder: Path, turns: int) -> TurnCost:
-    """The cost in a file: bytes are those of the file and its log at the end."""
+    """The cost in a file. Counts the bytes of the file and its log at the end."""
     with open_store(folder / "state.db") as store:
         cpu, elapsed = run_turns(store, turns)
         rows = store.size()[1] - _SESSIONS
@@ -107,7 +107,7 @@ def measure_sqlite(folder: Path, turns: int) -> TurnCost:
 
 
 def fill(store: PostgresStore, sessions: int) -> None:
-    """Adds sessions like the first one, with all that belongs to it."""
+    """Adds copies of the first session, with all its rows."""
     columns = """SELECT string_agg(column_name, ', ') FROM information_schema.columns
     WHERE table_schema = current_schema() AND table_name = ? AND column_name != 'id' AND column_name != ?"""
 
@@ -134,7 +134,7 @@ def measure_growth(server: LocalPostgres, turns: int, sessions: int) -> float:
             stores[number] = stack.enter_context(open_postgres(options))
             run_turns(stores[number], _SESSIONS)
             fill(stores[number], number)
-        server.sql("VACUUM ANALYZE")  # else the server does it meanwhile
+        server.sql("VACUUM ANALYZE")  # else the server does it while we measure
         server.sql("CHECKPOINT")
         for place in range(_ROUNDS):
             for number, store in stores.items():
@@ -150,7 +150,7 @@ def measure_growth(server: LocalPostgres, turns: int, sessions: int) -> float:
 
 
 def simulate(rate: float, workers: int, seconds: float) -> tuple[float, float]:
-    """Turns that arrive at random and wait for a free place of a worker. Returns the median and p99 of waiting."""
+    """Simulates turns that arrive at random and wait for a free worker slot. Returns the median and p99 wait."""
     chance = random.Random(_SEED)
     free = [0.0] * (workers * _TURNS_PER_WORKER)
     heapq.heapify(free)

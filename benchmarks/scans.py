@@ -1,7 +1,7 @@
-"""What text that was made to be slow costs wherever text from a model, a tool, a file or the web is scanned.
+"""Measures every scanner of text from a model, a tool, a file or the web with text that was made to be slow.
 
-The bar is 50 ms of processor time for 100 KB. The peer is one pass of `re` over the same text in the same run, so that a
-busy machine can be told from slow code.
+The bar is 50 ms of CPU time for 100 KB. The peer is one pass of `re` over the same text in the same run, to tell a busy
+machine from slow code.
 """
 
 import re
@@ -84,7 +84,7 @@ _UNITS = (
 
 
 def main(options: list[str]) -> int:
-    """Prints the slowest texts of each scanner, or of those that are named. The exit code is 1 if a bar is missed."""
+    """Prints the slowest texts of each scanner, or of the named ones. The exit code is 1 if a bar is missed."""
     units = list(dict.fromkeys([*_UNITS, *_begun(), *_almost()]))
     texts = {unit: unit * (_BYTES // len(unit.encode())) for unit in units}
     scanners = {one: _SCANNERS[one] for one in options or _SCANNERS}
@@ -106,14 +106,14 @@ def main(options: list[str]) -> int:
 
 
 def _begun() -> list[str]:
-    """How patterns of the scans begin, without what makes a match."""
+    """Texts that begin like the scanners' patterns, but don't match."""
     starts = [one.pattern.prefixes or () for one in phrases()]
     starts += [one[2].prefixes or () for one in code_patterns()]
     return [f"{prefixes[0]} " for prefixes in starts[::6] if prefixes]
 
 
 def _almost() -> list[str]:
-    """Both ends of a gap, with something between them that it can't hold."""
+    """Both ends of a gap in a pattern, with something between them that does not match."""
     patterns = [one.pattern for one in phrases()] + [one[2] for one in code_patterns()]
     split = [in_pieces(one.pattern.pattern) for one in patterns]
     parts = [parts for one in split if one for parts in one.gapped]
@@ -124,7 +124,7 @@ def _almost() -> list[str]:
 
 
 def _milliseconds(function: Callable[[str], object], text: str) -> float:
-    """The least of several runs, because a busy machine also slows the processor's own clock down."""
+    """The minimum of several runs, because CPU time also rises on a busy machine."""
     cost = _once(function, text)
     for _ in range(_MORE_RUNS):
         if cost <= MAX_HOSTILE_MS / 2:

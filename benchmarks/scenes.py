@@ -1,7 +1,7 @@
-"""Everyday scenes of a chat, played at a real pseudo-terminal: at 40, 80 and 200 columns, in colour, without colour, at a
-dumb terminal, and for screen readers. Each scene must show what it is about, and no row may be wider than the window.
+"""Plays everyday scenes of a chat on a real pseudo-terminal: with 40, 80 and 200 columns, in colour, without colour, on a
+dumb terminal, and for screen readers. Each scene must show the expected text, and no row may be wider than the window.
 
-With `--out FOLDER`, what a person sees in each scene is written there as text with colour codes.
+With `--out FOLDER`, the screen of each scene is written there as text with colour codes.
 """
 
 import argparse
@@ -31,7 +31,7 @@ MODES = {
     "linear": {"HERMES_DISPLAY_LAYOUT": "linear"},
 }
 SETTINGS = {"HERMES_LEARNING_MODE": "off"}
-"""A review in the background would take the reply of a scene."""
+"""A review in the background would consume the reply of a scene."""
 TURN_END = re.compile(r" (?:ms|s|min) · [\d,]+ tokens")
 PRINTS = frozenset(("dumb", "linear"))
 """Modes without a live area: no lists, no keys without Enter."""
@@ -52,7 +52,7 @@ EDIT = {
 
 
 class Scene(msgspec.Struct, frozen=True):
-    """What a person types, what must be seen then, and what the model answers meanwhile."""
+    """What a person types, what must be seen afterwards, and what the model replies."""
 
     name: str
     keys: str
@@ -63,7 +63,7 @@ class Scene(msgspec.Struct, frozen=True):
     then: str = ""
     """Keys that end the scene."""
     gone: str = ""
-    """What is no longer seen then."""
+    """What is no longer visible after them."""
 
 
 def said(text: str) -> tuple[ScriptedResponse, ...]:
@@ -140,7 +140,7 @@ SCENES = (
 
 
 async def _play(columns: int, mode: str, out: Path | None) -> list[str]:
-    """Plays all scenes in one chat. Returns what is wrong."""
+    """Plays all scenes in one chat. Returns the problems."""
     scenes = [one for one in SCENES if not (one.is_live and mode in PRINTS)]
     replies = [reply for scene in scenes for reply in scene.replies]
     wrong: list[str] = []
@@ -167,7 +167,7 @@ async def _play(columns: int, mode: str, out: Path | None) -> list[str]:
 async def _act(
     terminal: TerminalProcess, scene: Scene, columns: int, mode: str, file: Path | None
 ) -> list[str]:
-    """Plays one scene, and writes what is seen to the file before the keys that end it. Returns what is wrong."""
+    """Plays one scene, and writes the screen to the file before the keys that end it. Returns the problems."""
     where = f"{columns} columns, {mode}, {scene.name}"
     keys = scene.keys.replace("\r", "\n") if mode in PRINTS else scene.keys
     sees = _squeezed(scene.sees)
@@ -194,7 +194,7 @@ def _capture(terminal: TerminalProcess, file: Path | None) -> None:
 
 
 def _is_over(shown: str, turns: int, mode: str) -> bool:
-    """Whether a turn has ended: its time is shown, or at a terminal that only prints, the prompt."""
+    """Whether a turn has ended: its time is shown or, on a terminal that only prints, the prompt."""
     if mode in PRINTS:
         return shown.rstrip().endswith(PROMPTS)
     return len(TURN_END.findall(shown)) > turns
@@ -206,7 +206,7 @@ def _squeezed(text: str) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Plays and prints; 1 when a scene went wrong."""
+    """Plays and prints. Returns 1 if a scene went wrong."""
     parser = argparse.ArgumentParser(prog="scenes")
     parser.add_argument("--out", type=Path, help="where captures are written")
     parser.add_argument("--columns", type=int, action="append")

@@ -1,9 +1,9 @@
-"""The senses on this machine: how fast documents are read and speech is understood, and whether what is spoken is
-understood again.
+"""Measures documents and speech on this machine: how fast PDFs are read and recordings transcribed, and whether
+synthesized speech is transcribed correctly.
 
 `make bench BENCH=senses`. Speech needs the extra `voice`; Whisper and Piper are measured if `hermes voice add` has fetched
-them. The bars: 20 pages of a PDF per second, with its process started; for speech, half a second of CPU time for a second
-of sound, with the start of the process and of the model. That is twice as fast as real time even on one core, and holds
+them. The bars: 20 PDF pages per second, including the start of its process; for speech, half a second of CPU time per second
+of sound, including the start of the process and the model. That is twice as fast as real time even on one core, and holds
 on a busy machine too, where elapsed time says little.
 """
 
@@ -39,7 +39,7 @@ _MIN_PDF_PAGES_PER_S = 20.0
 _PDF_PAGES = 200
 _LINES_PER_PAGE = 45
 _TEXT = "The meeting is moved to Thursday. Please bring the printed report and a copy of the contract."
-"""Without numbers, which some models write as digits."""
+"""It has no numbers, because some models write them as digits."""
 
 
 def main(_: list[str]) -> int:
@@ -60,7 +60,7 @@ def main(_: list[str]) -> int:
 
 
 def _read_pdf() -> bool:
-    """Reads a PDF of full pages in the sandbox, as read_file does; whether that was slower than the bar."""
+    """Reads a PDF of full pages in the sandbox, as read_file does. Returns whether that missed the bar."""
     if importlib.util.find_spec("reportlab") is None:
         print("reportlab is not installed, so no PDF is read.")
         return False
@@ -106,7 +106,7 @@ def _deps(**settings: str) -> SpeechDeps:
 
 
 def _measure(backend: str, path: Path) -> bool:
-    """One recording; whether it was slower than the bar. The sandbox is left out, because it hides the CPU time."""
+    """Transcribes one recording, without the sandbox, which hides the CPU time. Returns whether that missed the bar."""
     deps = _deps(speech_in=backend)
     try:
         find_transcriber(deps)
@@ -136,7 +136,7 @@ def _seconds(path: Path) -> float:
 
 
 def _round_trip() -> bool:
-    """Speaks a text and understands it again; whether too much of it was lost."""
+    """Synthesizes a text and transcribes it. Returns whether too much of it was lost."""
     deps = _deps()
     try:
         name = find_speaker(deps).name

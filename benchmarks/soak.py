@@ -3,7 +3,7 @@ scripted model. Measures what grows with each message: memory, and the database 
 
     python -m benchmarks.soak [--messages 20000] [--per-chat 2] [--quick]
 
-Prints each figure with its bar and ends with 1 when one is missed.
+Prints each figure with its bar. Exits with 1 if one is missed.
 """
 
 import argparse
@@ -27,17 +27,17 @@ from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse
 
 MAX_BYTES_PER_MESSAGE = (
-    3_600  # of the database; a message, its answer and everything kept about both
+    3_600  # of the database: a message, its answer and everything stored about both
 )
 MAX_GROWTH_MB = 17.0  # of memory, from a quarter of the messages to the last one
-AT_ONCE = 16  # messages under way
+AT_ONCE = 16  # messages at the same time
 ANSWER_TIMEOUT_S = 120.0
 _NUMBER = re.compile(rb"message (\d+), with")
 WORDS = "and some more words of an ordinary answer, as a model would write them. " * 6
 
 
 class Soak:
-    """The messages, a few at a time, and the memory of the gateway after some of them."""
+    """Sends the messages, a few at a time, and samples the gateway's memory."""
 
     def __init__(self, messages: int, chats: int) -> None:
         self.messages = messages
@@ -48,14 +48,14 @@ class Soak:
         self._marks = {messages * part // 4 for part in (1, 2, 3, 4)}
 
     def respond(self, request: Recorded) -> ScriptedResponse:
-        """The scripted model. What is said while a turn runs is answered with it."""
+        """The scripted model. Messages sent while a turn runs are answered together with it."""
         self._answered.update(_NUMBER.findall(request.body))
         return ScriptedResponse(
             text=f"answer {len(self._answered)}: {WORDS}", chunk=200
         )
 
     async def run(self, telegram: TelegramServer, pid: int) -> None:
-        """Says everything, and waits for the last answer."""
+        """Sends all messages, and waits for the last answer."""
         for number in range(1, self.messages + 1):
             telegram.say(
                 f"message {number}, with a question of usual length about this and that",
@@ -68,7 +68,7 @@ class Soak:
                 self.handles[number] = _open_files(pid)
             if (
                 number % 500 == 0
-            ):  # the fake platform remembers all it was told, which costs this process time
+            ):  # the fake platform stores every request, which slows this process down
                 telegram.calls.clear()
 
     async def _until(self, answers: int) -> None:
@@ -86,7 +86,7 @@ def _open_files(pid: int) -> int:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measures and prints; 1 when a bar is missed."""
+    """Measures and prints. Returns 1 if a bar is missed."""
     parser = argparse.ArgumentParser(prog="benchmarks soak", description=__doc__)
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--per-chat", type=int, default=2, help="messages in each chat")
@@ -107,7 +107,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def soaked(folder: Path, messages: int) -> Soak:
-    """A gateway that has answered so many messages, two in each chat."""
+    """Runs a gateway that answers this many messages, two in each chat."""
     soak = Soak(messages, max(1, messages // 2))
     asyncio.run(_run(folder, soak))
     return soak

@@ -1,9 +1,9 @@
-"""What the session log costs, beside bare SQLite with the same settings, measured in the same run.
+"""Compares the session log with bare SQLite, with the same settings and in the same run.
 
     python -m benchmarks.store [--messages 1000000]
 
-Prints each figure with its bar and ends with 1 when one is missed. Where the disk does not matter it is CPU time that
-counts, as other programs may share the machine.
+Prints each figure with its bar. Exits with 1 if one is missed. Where the disk does not matter, CPU time is measured,
+because other programs may share the machine.
 """
 
 import argparse
@@ -44,13 +44,13 @@ _INSERT = "INSERT INTO events VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 class Bars:
-    """Prints figures and remembers whether one was missed."""
+    """Prints figures and remembers whether a bar was missed."""
 
     def __init__(self) -> None:
         self.missed = 0
 
     def show(self, what: str, measured: str, bar: str, *, met: bool) -> None:
-        """One line of the result."""
+        """Prints one line of the result."""
         self.missed += not met
         print(
             f"  {what:<46} {measured:<40} {bar:<34} {'ok' if met else 'MISSED'}",
@@ -59,7 +59,7 @@ class Bars:
 
 
 def main(argv: list[str]) -> int:
-    """Runs everything; 1 when a bar is missed."""
+    """Runs everything. Returns 1 if a bar is missed."""
     parser = argparse.ArgumentParser(prog="benchmarks store", description=__doc__)
     parser.add_argument(
         "--messages", type=int, default=1_000_000, help="size of the search data set"
@@ -80,7 +80,7 @@ def main(argv: list[str]) -> int:
 
 
 def appends(home: Path, bars: Bars, *, rounds: int = 9, batch: int = 400) -> None:
-    """Acknowledged, durable appends of one event, one after the other."""
+    """Measures acknowledged, durable appends of single events."""
     message = UserMessage(text=Prose(random.Random(SEED)).text(40))
     with (
         open_store(home / "append.db") as store,
@@ -122,7 +122,7 @@ def bare(path: Path) -> apsw.Connection:
 
 
 def bare_append(connection: apsw.Connection, event: Event, seq: int) -> None:
-    """What any program would have to do to keep the same row."""
+    """What any program would have to do to store the same row."""
     entry = draft(event)
     connection.execute("BEGIN IMMEDIATE")
     connection.execute(
@@ -137,7 +137,7 @@ def bare_append(connection: apsw.Connection, event: Event, seq: int) -> None:
 def opening(
     home: Path, bars: Bars, *, messages: int = 10_000, rounds: int = 41
 ) -> None:
-    """Building the message list of a long session."""
+    """Measures building the message list of a long session."""
     path = home / "open.db"
     prose = Prose(random.Random(SEED))
     with open_store(path) as store:
@@ -177,7 +177,7 @@ def opening(
 def growth(
     home: Path, bars: Bars, *, length: int = 100_000, rounds: int = 25, batch: int = 40
 ) -> None:
-    """Cost of an append to a short and to a long session of one database, taking turns so that noise hits both."""
+    """Compares appends to a short and to a long session of one database, alternating so that noise affects both."""
     message = UserMessage(text=Prose(random.Random(SEED)).text(40))
     with open_store(home / "growth.db") as store:
         store.log.create("long", SessionCreated())
@@ -213,7 +213,7 @@ def growth(
 
 
 def searching(home: Path, bars: Bars, messages: int, *, rounds: int = 5) -> None:
-    """Full-text queries of every kind over a large log."""
+    """Measures full-text queries of every kind over a large log."""
     path = home / "search.db"
     started = time.perf_counter()
     with open_store(path) as store:
@@ -248,7 +248,7 @@ def find(store: Store, query: str, session: str) -> int:
 
 
 def queries() -> Iterator[tuple[str, str, str]]:
-    """What, the query, and the session it is narrowed to."""
+    """Yields a label, the query, and the session that it is limited to."""
     common, middle, rare = WORDS[0], WORDS[2_000], WORDS[40_000]
     yield "common word", common, ""
     yield "rare word", rare, ""
@@ -312,7 +312,7 @@ def fill(
     connection.execute("COMMIT")
 
 
-# Words with the frequencies of a language: the n-th is n times rarer than the first
+# Words with the frequencies of natural language: the n-th is n times rarer than the first
 
 
 def _vocabulary() -> list[str]:
@@ -333,7 +333,7 @@ HAN = [chr(0x4E00 + 7 * i) for i in range(2_000)]
 
 
 class Prose:
-    """Messages as people, models and tools write them."""
+    """Generates messages like those of people, models and tools."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -347,7 +347,7 @@ class Prose:
         )
 
     def message(self, number: int) -> Event:
-        """Every third message from a person, a model, a tool; one in twenty in Chinese."""
+        """A message from a person, a model or a tool, in turn; one in twenty is Chinese."""
         if number % 20 == 7:
             return UserMessage(
                 text="".join(

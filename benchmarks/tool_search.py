@@ -1,6 +1,6 @@
-"""Finding a tool among 500 by what a person asked for, and the size of the first request with all of them deferred.
+"""Measures finding a tool among 500 by a person's request, and the size of the first request with all of them deferred.
 
-Functions and questions are those of the Berkeley Function Calling Leaderboard. Related words and cues were chosen on every
+Functions and questions come from the Berkeley Function Calling Leaderboard. Related words and cues were chosen on every
 second question of `simple_python`, `live_simple` and `live_multiple`. The other questions are held out (the first weights
 were chosen before the sets were halved), and so are all of `multiple` and `parallel`, for which the bar holds. A question
 counts as found if the function that answers it is among the first five; another function that would do as well is a miss.
@@ -22,7 +22,7 @@ POOL = 500
 TOP = 5
 MIN_FOUND = 0.95
 MAX_CATALOGUE_BYTES = 2_000
-"""What the three tools may add to a first request; with the default prompt of 12,000 bytes, 14 KB in all."""
+"""What the three tools may add to a first request; 14 KB in all with the default prompt of 12,000 bytes."""
 TUNED = (
     "BFCL_v4_simple_python.json",
     "BFCL_v4_live_simple.json",
@@ -84,7 +84,7 @@ def _half(requests: RequestSet, first: int) -> RequestSet:
 def _pool(
     wanted: RequestSet, everything: list[dict[str, ToolSpec]]
 ) -> dict[str, ToolSpec]:
-    """The functions that answer the questions, then others until there are 500: first of the same set."""
+    """The functions that answer the questions, then others up to 500, starting with those of the same set."""
     pool = {name: wanted.functions[name] for _, name in wanted.questions}
     for functions in (wanted.functions, *everything):
         for name, spec in functions.items():
@@ -118,7 +118,7 @@ def _bytes(specs: Any) -> int:
 
 
 class _ListedTool:
-    """A tool that is only described."""
+    """A tool that has only a description."""
 
     effect = "other"
 
@@ -127,7 +127,7 @@ class _ListedTool:
 
 
 def _catalogue_bytes(pool: dict[str, ToolSpec]) -> int:
-    """The size of the three tools for these, spread over five servers."""
+    """The size of the three tools for this pool, spread over five servers."""
     tools: dict[str, Any] = {}
     for number, spec in enumerate(pool.values()):
         name = f"mcp.server{number % 5}.{spec.name}"

@@ -84,7 +84,7 @@ def test_a_profile_may_not_read_or_write_the_others(tmp_path: Path) -> None:
     guard = Guard(work)
     for path in (play / "memories" / "MEMORY.md", tmp_path / ".env", play / ".env"):
         assert "another profile" in guard.secret([path])
-        assert "belongs to Hermes" in guard.delicate([path], tmp_path)
+        assert "belongs to Hermes" in guard.protected_reason([path], tmp_path)
         assert guard.is_ours(path)
     assert guard.secret([work / "skills" / "a.md"]) == ""
     assert Guard(tmp_path).secret([work / "skills" / "a.md"])

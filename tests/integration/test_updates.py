@@ -101,6 +101,28 @@ def test_a_version_that_fails_at_a_step_changes_nothing(
     assert list(bench.copies.root.rglob("*.tar.gz")), "the backup is kept"
 
 
+def test_a_rollback_that_is_killed_leaves_a_record_that_an_undo_finishes(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, "first start")
+    record, seen = bench.copies.root / "update.json", tmp_path / "seen.json"
+    before = tmp_path / "before" / "bin" / "hermes"
+    before.parent.mkdir(parents=True)
+    before.write_text(
+        f'#!/bin/sh\n[ "$*" = "gateway restart" ] && cp {record} {seen}\nexec {executable()} "$@"\n'
+    )
+    before.chmod(0o755)
+    bench.link.unlink()
+    bench.link.symlink_to(before)
+    with pytest.raises(HermesError, match="the old version was put back"):
+        bench.updater.update(NEW, bench.link, "stamp", 1.0)
+    assert bench.copies.record() is None
+    shutil.copy(seen, record)  # as a kill in the middle of the rollback leaves it
+    assert bench.updater.undo(bench.link, restore_backup=False).version == "9.0.0"
+    assert bench.link.resolve() == before
+    assert bench.copies.record() is None
+
+
 def test_two_updates_at_once_are_refused(tmp_path: Path) -> None:
     bench = Bench(tmp_path, "")
     with bench.copies.lock(), pytest.raises(Refused, match="Another process"):

@@ -132,6 +132,43 @@ async def test_without_a_model_ocr_reads_the_text_in_a_picture(tmp_path: Path) -
     assert "The text that OCR read was sent instead" in withheld.detail
 
 
+async def test_a_picture_without_text_is_not_said_to_be_sent_as_text(
+    tmp_path: Path,
+) -> None:
+    need_ocr()
+    (tmp_path / "shot.png").write_bytes(png(40, 30))
+    async with ModelServer(LOOK, "Nothing.") as server:
+        media = MediaSettings(vision="ocr")
+        async with chatting(tmp_path, server, "blind", media) as chat:
+            await chat.say("which number?")
+            (withheld,) = chat.rows(PictureWithheld)
+        assert b"OCR found no text in it." in server.posts[1].body
+    assert isinstance(withheld, PictureWithheld)
+    assert "instead" not in withheld.detail
+
+
+async def test_a_picture_that_nobody_could_describe_is_not_said_to_be_described(
+    tmp_path: Path,
+) -> None:
+    picture = tmp_path / "shot.png"
+    picture.write_bytes(png(4, 3))
+    fault = ServerFault(status=400, message="no")
+
+    def respond(request: Recorded) -> ScriptedResponse:
+        if asked(request) == "seeing":
+            return ScriptedResponse(fault=fault)
+        return ScriptedResponse(text="fine")
+
+    async with (
+        ModelServer(respond=respond) as server,
+        chatting(tmp_path, server, "blind", MediaSettings(vision="off")) as chat,
+    ):
+        await chat.say("what is it?", picture)
+        (withheld,) = chat.rows(PictureWithheld)
+    assert isinstance(withheld, PictureWithheld)
+    assert "instead" not in withheld.detail
+
+
 async def test_a_refused_picture_of_vision_analyze_does_not_poison_the_session(
     tmp_path: Path,
 ) -> None:
@@ -190,3 +227,23 @@ async def test_the_tool_is_offered_only_if_anything_looks_at_pictures(
         (look,) = tools
         assert isinstance(look, FunctionTool)
         assert look.has_joined() == offered
+
+
+@pytest.mark.parametrize("served", ["seeing", "blind"])
+async def test_what_is_said_of_a_picture_is_true_of_the_model_that_the_server_chose(
+    tmp_path: Path, served: str
+) -> None:
+    picture = tmp_path / "shot.png"
+    picture.write_bytes(png(4, 3))
+    async with ModelServer("Black.", models=(served,)) as server:
+        media = MediaSettings(vision="off")
+        async with chatting(tmp_path, server, "", media, auxiliary="off") as chat:
+            await chat.say("which colour is it?", picture)
+            withheld = chat.rows(PictureWithheld)
+        (post,) = server.posts
+        assert asked(post) == served
+        assert has_picture(post) == (served == "seeing")
+    assert bool(withheld) == (served == "blind")
+    for one in withheld:
+        assert isinstance(one, PictureWithheld)
+        assert "own:blind" in one.detail

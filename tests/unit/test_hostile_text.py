@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes.app.typed_part import typed_part
 from hermes.core.calls import fenced
-from hermes.media.spoken_text import SpokenStream
+from hermes.media.spoken_text import SpokenStream, sentences
 from hermes.providers.embedded.native_model import written_call
 from hermes.surfaces.gateway.adapters.text_formats import (
     matrix_html,
@@ -145,3 +145,14 @@ def test_code_that_calls_a_name_made_of_parts_is_seen_among_brackets() -> None:
     hidden = judge_code("node", "[" * 10_000 + "]; global['ev' + 'al']('1')")
     assert hidden == judge_code("node", "global['ev' + 'al']('1')")
     assert hidden != judge_code("node", "[" * 10_000)
+
+
+def test_blank_lines_between_sentences_are_read_once() -> None:
+    assert list(sentences("One. " + "\n " * (_CHARS // 2) + "Two.")) == ["One. Two."]
+
+
+@given(st.text(alphabet="[]!/ab*?", max_size=30))
+def test_classes_of_a_glob_are_those_of_the_pattern(glob: str) -> None:
+    classes = re.findall(r"\[!?[^/][^\]/]{0,255}+\]", glob)
+    expected = [f"[{one[1:].replace('!', '^', 1)}" for one in classes]
+    assert all(one in glob_regex(glob) for one in expected)

@@ -224,14 +224,21 @@ class Engine:
             # Codex gets no second look: its thread takes only what the user says.
             return CheckedRuntime(own, self._checks(session, approvals), repairs=0)
         model = self.model
-        blind = "" if model.facts.images else f"{model.provider}:{model.name}"
+
+        async def find_blind() -> str:
+            if not await model.settle() or model.facts.images:
+                return ""
+            return f"{model.provider}:{model.name}"
+
         native = NativeRuntime(
             Metered(model, partial(parts.spending.guess, session)),
             CallRunner(tools, policy, approvals, keeper, plugin_veto(self._app)),
             max_steps=self._max_steps(session),
             context=self._answering.room,
             sight=ImageDescriber(
-                self.auxiliary, blind, ocr=self._app.settings.media.vision != "off"
+                self.auxiliary,
+                ocr=self._app.settings.media.vision != "off",
+                find_blind=find_blind,
             ),
             notes=None if self.describe(session).local else parts.notes,
             adapted=partial(self.adapted, session),

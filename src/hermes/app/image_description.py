@@ -1,12 +1,12 @@
 """Describes images for a model that reads only text: a model that can see does so once, else OCR reads the text in it."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app.auxiliary_models import AuxiliaryModels, NoModel
-from hermes.core.rejected_images import NOT_DESCRIBED
+from hermes.core.rejected_images import NOT_DESCRIBED, describes
 from hermes.errors import HermesError, MediaError, MediaErrorKind, ModelError
 from hermes.media.vision import PictureAnswer
 from hermes.schema.event_base import Event
@@ -47,16 +47,25 @@ class ImageDescriber:
     """Implements the `ImageReader` port."""
 
     def __init__(
-        self, auxiliary: AuxiliaryModels, blind: str = "", *, ocr: bool = True
+        self,
+        auxiliary: AuxiliaryModels,
+        blind: str = "",
+        *,
+        ocr: bool = True,
+        find_blind: Callable[[], Awaitable[str]] | None = None,
     ) -> None:
-        """`blind` is the main model, as `provider:model`, if it reads only text. `ocr`: OCR may stand in for a model."""
+        """`blind` is the main model, as `provider:model`, if it reads only text; `find_blind` finds that out, because
+        some servers choose the model. `ocr`: OCR may stand in for a model.
+        """
         self._auxiliary = auxiliary
         self._blind = blind
         self._ocr = ocr
+        self._find_blind = find_blind
 
-    @property
-    def reads_only_text(self) -> bool:
+    async def reads_only_text(self) -> bool:
         """Whether the main model gets no images at all."""
+        if self._find_blind is not None:
+            self._blind = await self._find_blind()
         return bool(self._blind)
 
     async def describe_hidden(
@@ -253,13 +262,16 @@ async def _read_by_ocr(image: Image) -> PictureAnswer:
 
 
 def _instead(descriptions: Sequence[str]) -> str:
-    """What the model gets in place of pictures; empty if it gets nothing for one of them."""
-    if not all(descriptions):
+    """What the model gets in place of all pictures; empty if it gets nothing for one, or something else for some."""
+    if not all(map(describes, descriptions)):
         return ""
     from hermes.media.picture_text import OCR_PREFIX
 
-    if all(one.startswith(OCR_PREFIX) for one in descriptions):
+    by_ocr = [one.startswith(OCR_PREFIX) for one in descriptions]
+    if all(by_ocr):
         return t.logged("The text that OCR read was sent instead.")
+    if any(by_ocr):
+        return ""
     return t.logged("A description by another model was sent instead.")
 
 

@@ -25,7 +25,7 @@ from hermes.primitives.repeated_errors import RepeatedErrors
 log = logging.getLogger("hermes.bridge")
 
 _PREFIX, _LOOKOUT, _SUFFIX = "events-", "lookout-", ".sock"
-_GREETING_TIMEOUT_S = 5.0  # that a new process waits for readers
+_GREETING_TIMEOUT_S = 5.0  # for which a new process waits for readers
 _MAX_PATH_BYTES = 100  # maximum bytes of a socket's path
 _MAX_QUEUED_READER_EVENTS = 10_000
 _IO_TIMEOUT_S = 10.0  # for a client to send its request, or to read something

@@ -82,7 +82,7 @@ class NatsOptions(msgspec.Struct, frozen=True):
             "connect_timeout": _CONNECT_TIMEOUT_S,
             "ping_interval": _PING_INTERVAL_S,
             "max_outstanding_pings": 2,
-            "pending_size": 0,  # nothing old is sent after an outage
+            "pending_size": 0,  # send no stale messages after an outage
         }
         if user:
             arguments |= {"user": user, "password": self.password or None}
@@ -306,9 +306,9 @@ class NatsClient:
 
 
 def new_client() -> "Client":
-    """Returns the library's client, made to keep what `tls://` promises.
+    """Returns the library's client, changed to enforce TLS for `tls://` addresses.
 
-    The library encrypts only if the server asks for it. A server that does not, or somebody in between, would get the
+    The library encrypts only if the server asks for it. A server that does not, or an attacker in between, would get the
     password as plain text.
     """
     from nats.aio.client import Client

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
-_NOBODY = "-"  # in place of a session, in the subject of an event without one
+_NOBODY = "-"  # the session part of the subject, for events without a session
 _ASK_TIMEOUT_S = 0.5
 
 
@@ -72,7 +72,7 @@ class NatsLink:
         return stop
 
     def send(self, session: str, data: bytes) -> bool:
-        """Sends a transient event of a session, or of none."""
+        """Sends a transient event, of a session or without one."""
         return self.client.publish(f"{self.subject}.live.{token(session)}", data)
 
     def receive(

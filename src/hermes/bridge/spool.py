@@ -135,7 +135,7 @@ class Spool:
             self.acked = min(number, self.last)
             with contextlib.suppress(
                 OSError
-            ):  # a full disk: it is sent again, and room is made all the same
+            ):  # on a full disk the mark is lost, and some records are sent again
                 os.pwrite(self._file_lock.fd, _mark(self.acked), 0)
             for segment in sorted(self._sizes)[:-1]:
                 following = self._after(segment)

@@ -1,4 +1,4 @@
-"""Outgoing webhooks: each event of a pattern is sent in a signed request to an address of the user's choice.
+"""Outgoing webhooks: each event that matches a pattern is sent in a signed request to an address of the user's choice.
 
 Requests are signed according to the Standard Webhooks specification. Events wait in a spool, in order, until the
 address has accepted them, so an address that is down costs only disk space.

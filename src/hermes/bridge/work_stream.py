@@ -26,12 +26,12 @@ Work = Callable[[str], Awaitable[None]]
 
 
 def offer(link: NatsLink, session: str, place: str) -> None:
-    """Tells one worker of the place that a session waits. The session is already in the table."""
+    """Notifies one worker of the place that a session is waiting. The session is already in the table."""
     link.client.publish(f"{link.subject}.work.{token(place)}", session.encode())
 
 
 class WorkStream:
-    """Takes sessions from the queue for one worker, of its own place and of no place."""
+    """Takes sessions from the queue for one worker: those of its own place, and those without a place."""
 
     def __init__(self, link: NatsLink, place: str, free: Callable[[], int]) -> None:
         self._link = link
@@ -44,7 +44,7 @@ class WorkStream:
 
     @property
     def is_live(self) -> bool:
-        """Whether new sessions arrive this way now. A server without JetStream brings none."""
+        """Whether new sessions arrive this way now. They don't from a server without JetStream."""
         is_subscribed = len(self._subscribed) == len(self._places)
         return is_subscribed and self._link.client.is_connected
 
@@ -115,7 +115,9 @@ class WorkStream:
             raise
         if ended.cancelled() or ended.exception() is not None:
             return  # it is delivered again
-        with suppress(Exception):  # then it comes again, and finds nothing to do
+        with suppress(
+            Exception
+        ):  # otherwise it is delivered again, and there is nothing to do
             await message.ack()
 
     async def _subscribe(self, place: str) -> Any:

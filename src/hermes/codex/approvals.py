@@ -302,9 +302,7 @@ def would_run(
         case "network_access", {"host": str(host)} if host:
             return judge.check_host(host).verdict == "allow"
         case _:
-            return (
-                False  # files, permissions and MCP tools are asked about in every mode
-            )
+            return False  # files, permissions and MCP tools need approval in every mode
 
 
 def _is_free(decision: PolicyDecision) -> bool:

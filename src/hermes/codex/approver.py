@@ -1,5 +1,5 @@
 """Decides whether codex may do what it asks for: Hermes' policy first, then the person, through the same port as for
-Hermes' own tools. Anything but a clear yes is a no, and the log has each denial with its reason.
+Hermes' own tools. Anything but a clear yes is a no, and each denial is logged with its reason.
 """
 
 import logging
@@ -24,7 +24,7 @@ log = logging.getLogger("hermes.codex")
 Verdict: TypeAlias = Literal["once", "session", "always", "deny"]
 Record: TypeAlias = Callable[[Sequence[Event]], Awaitable[None]]
 AskVeto: TypeAlias = Callable[[str, str, Mapping[str, Any]], Awaitable[str]]
-"""Why plugins forbid a call, by its id, its tool's name and its arguments; empty if none does."""
+"""Returns why plugins forbid a call, given its id, its tool's name and its arguments; empty if none does."""
 Explain: TypeAlias = Callable[[str], Awaitable[None]]
 """Sends codex the reason for a denial: codex's answer format has no field for it."""
 

@@ -1,5 +1,5 @@
-"""Requests from codex's MCP servers (permission to run a tool, or a form to fill in), and questions that codex's model
-has for the user."""
+"""Answers requests from codex's MCP servers (permission to run a tool, or a form to fill in), and questions from codex's
+model to the user."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -75,7 +75,7 @@ class Ending(msgspec.Struct, frozen=True):
     message: str = ""
     info: Any = None
     is_marker: bool = False
-    """Only a message says that the turn ended: the turn itself may still be running."""
+    """Whether only a message says that the turn ended; the turn itself may still be running."""
 
 
 class _About(msgspec.Struct, frozen=True, rename="camel"):
@@ -161,7 +161,7 @@ _USAGE = msgspec.json.Decoder(_UsageUpdated)
 class Projector:
     """Converts one turn. With `whole_output` false, a command without output may have had some (`without_output`).
 
-    With `has_tags`, the model's text may have thinking in it, as models that codex reaches elsewhere than at OpenAI have.
+    With `has_tags`, the model's text may contain thinking, as it does for models that are not OpenAI's.
     """
 
     def __init__(

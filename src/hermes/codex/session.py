@@ -237,7 +237,7 @@ class CodexSession:
             finally:
                 if not task.done():
                     await cancel_and_wait(task)
-                    await self.retire()  # unknown how far it got
+                    await self.retire()  # it is unknown how far it got
         return None
 
     async def _ready(self, opening: TurnOpening, stage: CodexTurnDeps) -> Client:

@@ -1,7 +1,7 @@
 """Lends codex the tools it lacks. Codex starts `hermes mcp serve-tools`, which forwards calls over a socket to the
 running session. There they run like any other call: logged, judged by the same policy, approved in the same place.
-Shell tools and those that change files are never lent: codex has its own, in its own sandbox. `read_file` is, because
-codex reads no documents and recordings.
+Shell tools and tools that change files are never lent, because codex has its own, in its own sandbox. `read_file` is
+lent, because codex can't read documents and recordings.
 
 Only this user can open the socket, and a caller needs a random token that only codex's tool server was given.
 """

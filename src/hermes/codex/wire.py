@@ -1,4 +1,4 @@
-"""The wire of `codex app-server`: one JSON message per line, in both directions. No process, no clock.
+"""The wire format of `codex app-server`: one JSON message per line, in both directions. Uses no process and no clock.
 
 The kind of a message depends on which keys it has, not on their values: the server's first request has the id 0. The two
 sides number their requests independently.

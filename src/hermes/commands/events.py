@@ -132,7 +132,7 @@ def _moment(text: str, now: float) -> float:
     """Unix seconds of `30min`, `2h`, `7d` ago, or of a day."""
     if not text:
         return 0.0
-    if found := re.fullmatch(r"(\d+)\s*(s|m|min|h|d|w)", text):
+    if found := re.fullmatch(r"(\d{1,9})\s*(s|m|min|h|d|w)", text):
         return now - int(found[1]) * _UNITS_S[found[2]]
     for form in ("%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"):
         try:

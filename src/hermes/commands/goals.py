@@ -25,6 +25,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, Record, TextResult, line, message
 from hermes.core.goal_progress import GoalProgress, GoalStatus
 from hermes.errors import NotFound, Refused, UsageError
+from hermes.primitives.untyped import number_in_text
 from hermes.schedules.parse import seconds
 from hermes.schedules.time_zones import ScheduleError
 from hermes.schema.event_base import Event
@@ -262,14 +263,15 @@ async def change_subgoals(
         case "clear", "":
             changed: tuple[str, ...] = ()
         case "remove", number if number.isdecimal():
-            if not 1 <= int(number) <= len(known):
+            place = number_in_text(number) or 0
+            if not 1 <= place <= len(known):
                 raise NotFound(
                     t("There is no subgoal {number}.", number=number),
                     hint=f"hermes goal subgoal {session} list"
                     if context.conversation is None
                     else "/subgoal list",
                 )
-            changed = (*known[: int(number) - 1], *known[int(number) :])
+            changed = (*known[: place - 1], *known[place:])
         case _:
             if len(known) >= _MAX_SUBGOALS or len(text) > _MAX_SUBGOAL_CHARS:
                 raise UsageError(

@@ -12,6 +12,7 @@ from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, TextResult, line, message
 from hermes.core.ports import PolicyDecision
 from hermes.errors import NotFound, UsageError
+from hermes.primitives.untyped import number_in_text
 from hermes.settings.load import typed_path
 from hermes.text.translation import (
     shown_approval_reason,
@@ -197,8 +198,8 @@ def forget_answers(
         chosen = remembered
     elif which in remembered:
         chosen = (which,)
-    elif which.isdecimal() and 1 <= int(which) <= len(remembered):
-        chosen = (remembered[int(which) - 1],)
+    elif 1 <= (number := number_in_text(which) or 0) <= len(remembered):
+        chosen = (remembered[number - 1],)
     else:
         raise NotFound(
             t("There is no remembered answer {which!r}.", which=which), hint=hint
@@ -355,8 +356,8 @@ def _numbered(entries: tuple[str, ...], which: str) -> tuple[str, ...]:
     """The entries that a number or `all` names."""
     if which == "all" and entries:
         return entries
-    if which.isdecimal() and 1 <= int(which) <= len(entries):
-        return (entries[int(which) - 1],)
+    if 1 <= (number := number_in_text(which) or 0) <= len(entries):
+        return (entries[number - 1],)
     raise NotFound(
         t("There is no permission {which!r}.", which=which),
         hint=t("See the numbers with: /permissions"),

@@ -258,9 +258,8 @@ class ContextEngine(Protocol):
 class ImageReader(Protocol):
     """Describes images for a model that reads only text, or whose provider rejected an image."""
 
-    @property
-    def reads_only_text(self) -> bool:
-        """Whether the model gets no images at all."""
+    async def reads_only_text(self) -> bool:
+        """Whether the model gets no images at all, as far as that is known."""
         ...
 
     async def describe_hidden(

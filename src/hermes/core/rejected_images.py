@@ -17,6 +17,8 @@ t = translator(__name__)
 
 NOT_DESCRIBED = t.logged("it could not be described")
 """How the description of an image begins that nobody could describe."""
+NO_TEXT_FOUND = "OCR found no text in it."  # not translated
+"""How the description of an image ends of which nothing is known."""
 _WORDS = ("image", "picture", "vision", "multimodal")
 _REASONS = frozenset(("bad_request", "too_long", "refused", "not_found", "malformed"))
 _NO_EYES = (
@@ -79,13 +81,20 @@ def with_descriptions(
     in_words = {
         one.source
         for one in described
-        if isinstance(one, PictureDescribed) and not one.text.startswith(NOT_DESCRIBED)
+        if isinstance(one, PictureDescribed) and describes(one.text)
     }
     if isinstance(row, PictureReduced) or not in_words.issuperset(row.sources):
         return row
     instead = t.logged("The model got a description in words instead.")
     detail = f"{row.detail} {instead}"
     return msgspec.structs.replace(row, detail=detail)
+
+
+def describes(text: str) -> bool:
+    """Whether a description says anything about its image."""
+    if not text or text.startswith(NOT_DESCRIBED):
+        return False
+    return not text.endswith(NO_TEXT_FOUND)
 
 
 def _withheld(images: Sequence[Image], error: ModelError) -> PictureWithheld:

@@ -217,8 +217,7 @@ class NativeRuntime:
 
     async def _ask_with_room(self, turn: Turn) -> AssistantMessage:
         """Makes one model call. Compacts what the provider finds too long, and leaves out images that it rejects."""
-        if self._sight and self._sight.reads_only_text:
-            await self._describe_images(turn)
+        await self._describe_images(turn)
         await self._make_room(turn, forced=False)
         try:
             return await self._ask(turn)
@@ -266,8 +265,10 @@ class NativeRuntime:
         raise failure
 
     async def _describe_images(self, turn: Turn) -> None:
-        """Has another model describe the images that the model does not get."""
+        """Has another model describe the images that the model does not get, if it gets none."""
         if self._sight is None or not turn.history.has_images:
+            return
+        if not await self._sight.reads_only_text():
             return
         if rows := await self._sight.describe_hidden(
             turn.session, turn.history.messages, turn.history.text_only

@@ -3,6 +3,7 @@ revert it.
 """
 
 import logging
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -291,10 +292,47 @@ def may_be_secret(path: str) -> bool:
 
 def _stage(git: HistoryGit, present: list[str]) -> None:
     known = {path.partition("/")[0] for path in _tracked(git)}
+    nested = [path for name in present for path in _repositories(git.root, name)]
     if wanted := sorted({*present, *known}):
-        git.run("add", "--all", "--", *wanted)
+        without_them = [f":(exclude,literal){path}" for path in nested]
+        git.run("--no-literal-pathspecs", "add", "--all", "--", *wanted, *without_them)
+    for path in nested:
+        _stage_repository(git, path)
     if secrets := [path for path in _tracked(git) if may_be_secret(path)]:
         git.run("rm", "--cached", "-q", "--", *secrets)
+
+
+def _repositories(root: Path, name: str) -> Iterator[str]:
+    """Yields the folders below one of the home that are git repositories themselves, such as a cloned skill."""
+    for folder, folders, files in os.walk(root / name):
+        if ".git" in folders or ".git" in files:
+            folders.clear()
+            yield Path(folder).relative_to(root).as_posix()
+
+
+def _stage_repository(git: HistoryGit, path: str) -> None:
+    """Stages the files of a repository, as `git add` does elsewhere: of one inside another, it takes only the hash
+    of a commit, and it fails if there is none.
+    """
+    git.run("update-index", "--force-remove", "--", path)  # such a hash
+    found = [one.relative_to(git.root) for one in _own_files(git.root / path)]
+    names = "".join(f"{one.as_posix()}\0" for one in found).encode(errors="surrogateescape")  # fmt: skip
+    ask = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")
+    ignored = git.run(*ask, given=names, may_fail=True)
+    kept = set(names.split(b"\0")) - set(ignored.split(b"\0"))
+    gone = git.run("ls-files", "-z", "--", path).split(b"\0")
+    wanted = sorted({*kept, *gone} - {b""})
+    given = b"".join(one + b"\0" for one in wanted)
+    git.run("update-index", "--add", "--remove", "-z", "--stdin", given=given)
+
+
+def _own_files(folder: Path) -> Iterator[Path]:
+    """Yields files and links, except what git keeps for itself."""
+    for place, folders, files in os.walk(folder):
+        if ".git" in folders:
+            folders.remove(".git")
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        yield from (Path(place, name) for name in (*files, *links) if name != ".git")
 
 
 def _tracked(git: HistoryGit) -> list[str]:

@@ -141,6 +141,11 @@ class HistoryGit:
         return done.stdout if not done.returncode else b""
 
     @property
+    def root(self) -> Path:
+        """The home."""
+        return self._root
+
+    @property
     def program(self) -> str:
         """The path of git."""
         return self._git.git

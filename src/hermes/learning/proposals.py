@@ -11,6 +11,7 @@ from hermes.core.ports import Clock
 from hermes.errors import SettingsError
 from hermes.learning.change import Change, LearningError, Provenance
 from hermes.primitives.files import make_private_folder
+from hermes.primitives.untyped import number_in_text
 from hermes.settings import atomic
 from hermes.text.translation import translator
 
@@ -132,6 +133,4 @@ class Proposals:
 
 
 def _number(name: str) -> int:
-    if name[:1] == "p" and name[1:].isdecimal():
-        return int(name[1:])
-    return 0
+    return number_in_text(name[1:]) or 0 if name[:1] == "p" else 0

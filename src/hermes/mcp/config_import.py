@@ -29,16 +29,16 @@ _SECRET_HEADERS = frozenset(("authorization", "cookie", "x-api-key"))
 
 
 class FoundServer(msgspec.Struct, frozen=True, kw_only=True):
-    """A server in another program's settings, as Hermes would have it."""
+    """A server in another program's settings, converted to Hermes' settings."""
 
     name: str
     program: str
-    """Whose settings it is in."""
+    """The program whose settings it is in."""
     file: str
     values: dict[str, Any]
-    """The settings of the server. Secrets are only named in them."""
+    """The server's settings, which refer to secrets by name."""
     secrets: dict[str, str] = {}
-    """The secrets by the names they get. Never shown."""
+    """The secrets, by their new names. Never shown."""
     problem: str = ""
     """Why it can't be imported."""
 
@@ -58,7 +58,7 @@ class FoundServer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def candidate_files(home: Path, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yields the files that may hold servers, by program: of the user first, then of the project."""
+    """Yields the files that may define servers, by program: the user's first, then the project's."""
     yield "Claude Code", home / ".claude.json"
     yield "Claude Code", folder / ".mcp.json"
     yield "codex", home / ".codex" / "config.toml"
@@ -70,7 +70,7 @@ def candidate_files(home: Path, folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def find_servers(program: str, file: Path, folder: Path) -> list[FoundServer]:
-    """Returns the servers of one file. Raises ValueError if it can't be read, OSError if it is not there."""
+    """Returns the servers of one file. Raises ValueError if it can't be parsed, OSError if it is missing."""
     with file.open("rb") as opened:
         data = opened.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
@@ -92,7 +92,7 @@ def _parsed(text: str, suffix: str) -> dict[str, Any]:
 
 
 def _sections(content: Mapping[str, Any], folder: Path) -> Iterator[dict[str, Any]]:
-    """Yields the parts of a file that list servers, also those that Claude Code keeps for one project."""
+    """Yields the parts of a file that list servers, including Claude Code's parts for single projects."""
     places = [content]
     if isinstance(content.get("mcp"), dict):  # OpenClaw
         places.append(content["mcp"])
@@ -135,7 +135,7 @@ def _server(
 
 
 def _variables(entry: Mapping[str, Any]) -> dict[str, str]:
-    """The variables of a server: those with a value, and those that codex passes on from the environment."""
+    """The server's variables: those with a value, and those that codex passes on from the environment."""
     names = [
         one.get("name") if isinstance(one, dict) else one
         for one in list_in(entry, "env_vars")
@@ -144,7 +144,7 @@ def _variables(entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _headers(entry: Mapping[str, Any]) -> dict[str, str]:
-    """The headers of a server: those with a value, and those whose value codex takes from the environment."""
+    """The server's headers: those with a value, and those whose value codex takes from the environment."""
     headers = _texts(entry.get("headers") or entry.get("http_headers"))
     for name, variable in _texts(entry.get("env_http_headers")).items():
         headers[name] = f"${{{variable}}}"
@@ -178,7 +178,7 @@ def _texts(given: Any) -> dict[str, str]:
 
 
 def _named(server: str, key: str, text: str, secrets: dict[str, str]) -> str:
-    """Returns a value in which a secret is only named. References to variables stay references."""
+    """Returns a value with a secret replaced by its name. References to variables stay as they are."""
     text = _PLACEHOLDER.sub(lambda found: f"${{{found[1]}{found[2] or ''}}}", text)
     if "${" in text:
         return text
@@ -192,7 +192,7 @@ def _named(server: str, key: str, text: str, secrets: dict[str, str]) -> str:
     if not is_secret or not text:
         return text
     kind, space, value = text.rpartition(" ")
-    # With the server's name: it must not get another secret of the user that is called alike.
+    # The name includes the server's, so that it can't get a secret of the user's with the same name.
     name = re.sub(r"[^A-Za-z0-9]+", "_", f"{server}_{key}").upper().strip("_")
     if not is_secret_name(name):
         name = f"{name}_TOKEN"

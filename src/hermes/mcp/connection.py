@@ -1,6 +1,6 @@
-"""One connection to a server. A task of its own opens and closes it, whoever calls.
+"""One connection to a server. A separate task opens and closes it, whoever uses it.
 
-Whatever a server does can end this connection, and nothing else.
+Whatever a server does can end this connection, but nothing else.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _LISTING_MAX_AGE_S = 60.0
 _SERVER_CLOSE_TIMEOUT_S = 3.0
 _STDERR_TIMEOUT_S = 0.5
 _OVER = frozenset((401, 403, 404))
-"""HTTP statuses after which the connection has to be opened again."""
+"""HTTP statuses after which the connection must be reopened."""
 
 _T = TypeVar("_T")
 
@@ -115,7 +115,7 @@ class McpConnection:
     async def opened(self) -> Listing:
         """Waits until the server can be called. If ServerFailed is raised, nothing is left running."""
         try:
-            await load()  # which is not the server's time
+            await load()  # loading must not count as the server's time
             async with asyncio.timeout(self._address.connect_timeout):
                 await asyncio.shield(self._ready)
                 return await self.tools()
@@ -142,19 +142,19 @@ class McpConnection:
             if time.monotonic() - self._listed > _LISTING_MAX_AGE_S:
                 self._listed = (
                     time.monotonic()
-                )  # a change that is announced from here on counts
+                )  # a change announced from here on is not missed
                 try:
                     raw = await self._request(_offers)
                 except BaseException:
                     self._list_changed()
                     raise
-                if raw != self._raw:  # scanning what was scanned takes long
+                if raw != self._raw:  # scanning the same texts again is slow
                     self._listing = await asyncio.to_thread(self._made, *raw)
                     self._raw = raw
             return self._listing
 
     def _made(self, tools: list[RawTool], prompts: list[dict[str, Any]]) -> Listing:
-        """What can be offered of this. Scans every text."""
+        """Returns what of this can be offered. Scans every text."""
         made = listing(tools, self._chosen, self._scan)
         asked = prompt_listing(prompts, self._scan)
         return msgspec.structs.replace(
@@ -190,7 +190,7 @@ class McpConnection:
         self.failure = self.failure or failure
         self._closing.set()
         if not self._ready.done():
-            self._task.cancel()  # it is still opening: there is nothing to say goodbye to
+            self._task.cancel()  # it is still opening, so there is nothing to close politely
         done, _ = await asyncio.wait([self._task], timeout=_SERVER_CLOSE_TIMEOUT_S)
         if not done:
             self._task.cancel()
@@ -242,7 +242,7 @@ class McpConnection:
                 self._ready.set_exception(
                     self.failure or ServerFailed(t.later("it was stopped"))
                 )
-                self._ready.exception()  # it may be that nobody waits for it any more
+                self._ready.exception()  # marks it as retrieved: nobody may be waiting any more
             self._on_end(self)
 
     @contextlib.asynccontextmanager
@@ -276,7 +276,7 @@ class McpConnection:
             await child.stop()
 
     def _lost(self) -> None:
-        """Notes that the server has closed its output."""
+        """Handles the server closing its output."""
         self._left = not self._closing.is_set()
         self._closing.set()
 
@@ -284,7 +284,7 @@ class McpConnection:
         self._listed = float("-inf")
 
     def _explain(self, errors: list[BaseException]) -> ServerFailed:
-        """Turns the most telling of these errors into a failure."""
+        """Turns the most informative of these errors into a failure."""
         for error in errors:
             if isinstance(error, ServerFailed):
                 return error
@@ -315,7 +315,7 @@ class McpConnection:
         return ServerFailed(t.later("it refused"), said=self._safe(refused))
 
     def _exit_failure(self) -> ServerFailed:
-        """Describes how a server ended by itself, with its last words."""
+        """Describes how a server ended by itself, with its last line of stderr."""
         if self._child is None:
             return ServerFailed(t.later("it closed the connection"))
         code = self._child.return_code
@@ -345,12 +345,12 @@ async def _offers(peer: "Peer") -> tuple[list[RawTool], list[dict[str, Any]]]:
 
 
 async def load() -> None:
-    """Loads the protocol's module in a thread, because it takes long."""
+    """Loads the protocol's module in a thread, because that is slow."""
     await asyncio.to_thread(_protocol)
 
 
 def _protocol() -> ModuleType:
-    """Returns the protocol's module, which takes long to load and may not be installed."""
+    """Returns the protocol's module, which is slow to load and may not be installed."""
     try:
         return importlib.import_module("hermes.mcp.protocol")
     except ImportError as error:

@@ -69,7 +69,7 @@ class Listing(msgspec.Struct, frozen=True):
     tools: dict[str, Definition] = {}
     left_out: tuple[str, ...] = ()
     suspected: tuple[str, ...] = ()
-    """Those of them that are left out because their description looks like an instruction to the model."""
+    """The ones left out because their description looks like an instruction to the model."""
     has_resources: bool = False
     prompts: dict[str, PromptDefinition] = {}
 
@@ -89,7 +89,7 @@ def is_server_name(name: str) -> bool:
 
 
 def usable_server_name(name: str) -> str:
-    """A server's name without what a tool's name can't have: other programs also allow blanks and dots."""
+    """A server's name without characters that tool names can't have. Other programs also allow blanks and dots."""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")[:_MAX_SERVER_CHARACTERS]
 
 
@@ -130,7 +130,7 @@ def listing(
 
 
 def _injection(tool: RawTool, scan: Callable[[str], str]) -> str:
-    """Says what looks like an instruction to the model, or is hidden, in anything that the model would read of a tool."""
+    """Names what looks like an instruction to the model, or is hidden, in the texts of a tool that the model would read."""
     found = scan("\n".join((tool.description, *dict.fromkeys(_texts(tool.parameters)))))
     return (
         t.logged(
@@ -142,7 +142,7 @@ def _injection(tool: RawTool, scan: Callable[[str], str]) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yields every text inside a schema, also names."""
+    """Yields every text inside a schema, including names."""
     match value:
         case str():
             yield value
@@ -183,7 +183,7 @@ def _definition(tool: RawTool) -> Definition | str:
 
 
 def _is_sound(parameters: Mapping[str, Any]) -> bool:
-    """Whether the arguments have valid names. One schema that a provider rejects spoils every request."""
+    """Whether the arguments have valid names. A provider that rejects one schema rejects the whole request."""
     properties, required = (
         parameters.get("properties") or {},
         parameters.get("required") or [],
@@ -200,7 +200,7 @@ def _is_sound(parameters: Mapping[str, Any]) -> bool:
 
 
 def _schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the schema without what some providers reject. One without properties accepts any argument."""
+    """Returns the schema without parts that some providers reject. A schema without properties accepts any argument."""
     kept = {
         key: _harmless(value)
         for key, value in parameters.items()
@@ -222,7 +222,7 @@ def _harmless(value: Any) -> Any:
         return value
     inner = {key: _harmless(item) for key, item in value.items()}
     if inner.get("type") == "array" and "prefixItems" not in inner:
-        inner.setdefault("items", dict[str, Any]())  # some providers insist
+        inner.setdefault("items", dict[str, Any]())  # some providers require it
     return inner
 
 

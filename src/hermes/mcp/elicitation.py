@@ -1,6 +1,6 @@
-"""Puts a server's questions in the middle of a call to the user: a form, field by field, or an address to open.
+"""Asks the user what a server wants to know during a call: a form, field by field, or an address to open.
 
-If nobody is there, three answers don't fit, or the user says no, the server is told that the user declined.
+If nobody is there, three answers are invalid, or the user says no, the server is told that the user declined.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""An MCP server elsewhere, over streamable HTTP: encrypted, bounded while reading, with clear words for refusals."""
+"""A remote MCP server, over streamable HTTP: encrypted, with size limits and clear messages for refusals."""
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping
@@ -74,7 +74,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class LimitedTransport(httpx2.AsyncBaseTransport):
-    """Sends requests, bounds what comes back, and remembers the last refusal."""
+    """Sends requests, limits the size of responses, and remembers the last refusal."""
 
     def __init__(self, limit: int = MAX_MESSAGE_BYTES) -> None:
         self._inner = httpx2.AsyncHTTPTransport()
@@ -92,7 +92,7 @@ class LimitedTransport(httpx2.AsyncBaseTransport):
             )
         if request.method == "POST":
             self.refusal = response.status_code if response.status_code >= 400 else 0
-        if not kind.startswith("text/event-stream"):  # events are bounded one by one
+        if not kind.startswith("text/event-stream"):  # events are limited one by one
             response.stream = _Bounded(response.stream, self._limit)
         return response
 
@@ -109,7 +109,7 @@ async def over_http(
     seconds: float,
     login: "LoginSource | None" = None,
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """Opens the streams of a service. Redirects are followed only to where the headers were meant to go."""
+    """Opens the streams of a service. Redirects are followed only within the same origin."""
     require_safe(url, headers)
     ours = {"user-agent": f"hermes/{__version__}", "accept-encoding": "identity"}
     limits = httpx2.Timeout(seconds, read=None)  # each call has its own timeout
@@ -153,7 +153,7 @@ def require_safe(url: str, headers: Mapping[str, str]) -> None:
 
 
 def refusal_words(status: int, name: str) -> tuple[LaterWords, LaterWords]:
-    """Says what an HTTP status of a server means for the user, and what to do."""
+    """Explains an HTTP status to the user, and what to do about it."""
     if status in _WORDS:
         words, hint = _WORDS[status]
         return LoggedWords(words), LoggedWords(hint.replace("{name}", name))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hermes.oauth.loopback import LoopbackListener
 
 PASTE_REDIRECT = "http://127.0.0.1:8976/callback"
-"""Where the browser is sent when nobody listens: the person copies that address from it."""
+"""Where the browser is sent if nothing listens: the person copies that address from the browser."""
 LOGIN_TIMEOUT_S = 600.0
 
 
@@ -38,7 +38,7 @@ class ServerSignIn:
         self._store = LoginStore(home)
 
     async def begin(self, redirect_uri: str = PASTE_REDIRECT, state: str = "") -> str:
-        """Returns the address that the person opens. What is needed to finish is on disk then. Raises ServerFailed."""
+        """Returns the address for the person to open, and saves what `finish` needs. Raises ServerFailed."""
         oauth = await asyncio.to_thread(importlib.import_module, "hermes.mcp.oauth")
         pending, address = await oauth.begin(self._url, redirect_uri, state)
         self._store.save_pending(self._name, pending)
@@ -62,7 +62,7 @@ class ServerSignIn:
     async def run(
         self, show: Callable[[str], None], pasted: Callable[[], Awaitable[str]] | None
     ) -> ServerLogin:
-        """Signs in while the person is here: their browser comes to a port of this machine, or they paste its address."""
+        """Signs in while the person is present: the browser is sent to a local port, or the person pastes its address."""
         from hermes.oauth.loopback import LoopbackListener
 
         async with LoopbackListener() as listener:

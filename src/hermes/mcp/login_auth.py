@@ -14,11 +14,11 @@ from hermes.text.translation import Later, translator
 t = translator(__name__)
 
 OnEnded: TypeAlias = Callable[[str], None]
-"""Is told why a login ended, once."""
+"""Called once with the reason when a login ends."""
 
 
 class LoginAuth(httpx2.Auth):
-    """The login of one server. The file is read before every request, so that a login in another process counts."""
+    """The login of one server. Reads the file before every request, so that a login made by another process is used."""
 
     def __init__(
         self, server: str, url: str, store: LoginStore, on_ended: OnEnded
@@ -52,7 +52,7 @@ class LoginAuth(httpx2.Auth):
         return login
 
     async def _refreshed(self, used: ServerLogin) -> ServerLogin:
-        """Returns a login with another token than the one that was used: of a sibling, or a new one."""
+        """Returns a login with a different token: one that another process has refreshed, or a new one."""
         async with self._store.refreshing(self._server):
             login = self._login()
             if login.access_token != used.access_token:
@@ -66,7 +66,7 @@ class LoginAuth(httpx2.Auth):
                 raise ServerFailed(
                     ended.message, hint=self._hint(), said=ended.said
                 ) from ended
-            self._store.save(self._server, fresh)  # before anybody uses it
+            self._store.save(self._server, fresh)  # before it is used
             return fresh
 
     def _hint(self) -> Later:

@@ -1,7 +1,7 @@
 """The logins of remote servers, in `mcp-logins.json` in the home: for this user only, changed under a lock.
 
-A new token is on disk before it is used. Whoever refreshes one holds the server's refresh lock and reads the file again
-first, so that two processes never use up each other's refresh token.
+A new token is on disk before it is used. A process that refreshes one takes the server's refresh lock and reads the
+file again first, so that two processes never use up each other's refresh token.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 EXPIRY_MARGIN_S = 60.0
-"""A token that ends within this time is refreshed; clocks differ."""
+"""A token that expires within this time is refreshed, because clocks differ."""
 _REFRESH_LOCK_TIMEOUT_S = 60.0
 _MAX_FILE_BYTES = 4 * 1024 * 1024
 
@@ -56,7 +56,7 @@ class PendingLogin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ServerLogin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A login at a server, good for the address it was made for."""
+    """A login at a server, valid only for the address it was made for."""
 
     url: str
     token_endpoint: str
@@ -68,7 +68,7 @@ class ServerLogin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Unix time; 0 if the server did not say."""
     scope: str = ""
     ended: str = ""
-    """Why it is no longer good; empty while it is."""
+    """Why it is no longer valid; empty while it is."""
 
     def __repr__(self) -> str:
         return "ServerLogin(...)"
@@ -92,7 +92,7 @@ class LoginStore:
         self._known: tuple[tuple[int, int, int], _LoginFile] | None = None
 
     def of(self, server: str, url: str) -> ServerLogin | None:
-        """Returns the login at a server. One for another address does not count: its token is not for that."""
+        """Returns the login at a server; None if it was made for another address."""
         login = self._load().servers.get(server)
         return login if login is not None and login.url == url else None
 
@@ -101,7 +101,7 @@ class LoginStore:
         return self._load().pending.get(server)
 
     def save_pending(self, server: str, pending: PendingLogin) -> None:
-        """Keeps what is needed to finish a login in any process."""
+        """Saves what is needed to finish a login in any process."""
         with self._changing() as file:
             file.pending[server] = pending
 

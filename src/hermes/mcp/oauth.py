@@ -100,7 +100,7 @@ async def begin(
 
 
 async def finish(pending: PendingLogin, address: str) -> ServerLogin:
-    """Exchanges the code in the address that the browser was sent back to. Raises ServerFailed."""
+    """Exchanges the code in the address that the browser was redirected to. Raises ServerFailed."""
     given = {
         key: values[0]
         for key, values in parse_qs(urlsplit(address.strip()).query).items()
@@ -182,7 +182,7 @@ def _authorization_address(metadata: OAuthMetadata, pending: PendingLogin) -> st
 
 
 async def _discover(client: httpx2.AsyncClient, url: str) -> Discovered:
-    """Asks the server who signs people in for it (RFC 9728), and that one how (RFC 8414)."""
+    """Asks the server for its authorization server (RFC 9728), and that for its endpoints (RFC 8414)."""
     answer = await client.post(url, json=_PROBE, headers={"accept": "application/json"})
     resource_metadata = await _protected_resource(client, url, answer)
     resource = resource_url_from_server_url(url)
@@ -290,7 +290,7 @@ async def _register(
 async def _token(
     endpoint: str, registered: OAuthClient, form: dict[str, str]
 ) -> TokenAnswer:
-    """Asks a token endpoint. Raises LoginEnded if it refuses what it was given, ServerFailed if it can't answer."""
+    """Requests a token. Raises LoginEnded if the endpoint rejects the grant, ServerFailed if it can't answer."""
     fields, headers = _authenticated(registered, form)
     try:
         async with _client() as client:
@@ -353,7 +353,7 @@ def _expiry(answer: TokenAnswer) -> float:
 
 @asynccontextmanager
 async def _client() -> AsyncIterator[httpx2.AsyncClient]:
-    """A client that follows no redirect and reads only small answers."""
+    """A client that follows no redirects and limits the size of responses."""
     headers = {"user-agent": f"hermes/{__version__}", "accept-encoding": "identity"}
     transport = LimitedTransport(_MAX_ANSWER_BYTES)
     async with httpx2.AsyncClient(

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 _MAX_LIST_PAGES = 50
 _MAX_INPUT_ROUNDS = 10
-"""How often a call may come back with another question."""
+"""How many times a call may return with another question."""
 _MAX_NOISE_LINES = 50
-"""A server that writes more lines in a row that are not messages does not speak MCP."""
+"""A server that writes more consecutive lines that are not messages does not speak MCP."""
 
 _ANSWER = re.compile(
     rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,12})\s*,\s*"(?:result|error)"\s*:'
@@ -149,7 +149,7 @@ class Peer:
         params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
         for _ in range(_MAX_INPUT_ROUNDS):
             request = types.CallToolRequest(params=params)
-            # Not the library's `call_tool`: it matches results against patterns of the server's own making.
+            # Not the library's `call_tool`, which matches results against regular expressions from the server.
             result = await _answered(
                 self._session.send_request(
                     request, _results, progress_callback=progress
@@ -162,7 +162,7 @@ class Peer:
                 for key, asked in (result.input_requests or {}).items()
             }
             if not answers:
-                await anyio.sleep(0.1)  # the server only wants to be asked again
+                await anyio.sleep(0.1)  # the server only wants us to ask again
             params = params.model_copy(
                 update={
                     "input_responses": answers,
@@ -268,7 +268,7 @@ async def over_pipes(
 ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """Opens the streams of a server on this machine, one message per line. Calls `on_end` when its output ends."""
     into, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    # A server that does not read must not block a caller that gives up on it.
+    # A server that does not read must not block a caller that stops waiting for it.
     outgoing, out = anyio.create_memory_object_stream[SessionMessage](64)
 
     async def read() -> None:
@@ -319,7 +319,7 @@ def _message(line: bytes, gate: NotificationFilter) -> SessionMessage | bool | N
 
 
 def _unreadable(line: bytes) -> SessionMessage | None:
-    """Turns an unreadable answer into an error, so that nobody waits for it until the timeout."""
+    """Turns an unreadable answer into an error, so that its caller does not wait until the timeout."""
     found = _ANSWER.match(line)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Turns the result of a call into what the model gets: shortened text, pictures, and files for everything else."""
+"""Converts the result of a call for the model: shortened text, images, and files for everything else."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ from hermes.schema.messages import Image
 from hermes.schema.tool_spec import ToolResult
 
 MAX_SHOWN_CHARACTERS = 30_000
-"""Of longer results, the head and the tail are shown."""
+"""Longer results are cut in the middle."""
 _HEAD_CHARACTERS = 10_000
 _MAX_RESULT_FILES = 50
 _MAX_PICTURES = 10
@@ -86,7 +86,7 @@ class ResultReader:
         )
 
     def capped(self, text: str) -> str:
-        """Returns harmless text. The middle of a long one is left out, and all of it is in a file."""
+        """Returns safe text. A long one is cut in the middle and saved whole to a file."""
         text = self._redact(plain(text))
         if len(text) <= MAX_SHOWN_CHARACTERS:
             return text
@@ -202,7 +202,7 @@ def _value(text: str) -> object:
 def listed_blocks(
     raw: Iterable[Mapping[str, Any]], scan: Callable[[str], str]
 ) -> list[dict[str, Any]]:
-    """The resources of a list, and a line for each that is left out."""
+    """The listed resources, and a line for each one that is left out."""
     blocks: list[dict[str, Any]] = []
     for one in raw:
         texts = [str(one.get(key) or "") for key in _DESCRIBED]

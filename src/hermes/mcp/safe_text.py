@@ -1,4 +1,4 @@
-"""Text of a server made safe (no terminal escapes, hidden characters or secrets), and failures that quote it."""
+"""Makes a server's text safe (no terminal escapes, hidden characters or secrets), and the errors that quote it."""
 
 import re
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ _UNSEEN = re.compile(
     "\ud800-\udfff\U000e0000-\U000e0fff]"  # halves of characters, tags
 )
 _MIN_MASKED_SECRET_CHARACTERS = 6
-"""Shorter secrets are not masked: they occur in ordinary words."""
+"""Shorter secrets are not masked, because they occur in ordinary words."""
 
 
 def plain(text: str) -> str:
@@ -31,7 +31,7 @@ def one_line(text: str, limit: int = 300) -> str:
 
 
 class Redaction:
-    """Masks the secrets that a server was given in what it says."""
+    """Masks the secrets that a server was given wherever they occur in its text."""
 
     __slots__ = ("_values",)
 
@@ -54,7 +54,7 @@ class Redaction:
 class ServerFailed(HermesError):
     """Why a server can't be used, as the end of the sentence "The MCP server NAME can't be used: ...".
 
-    `said` holds the server's own words. The user may see them; a model would take them for ours.
+    `said` holds the server's own words. The user may see them, but a model would take them for Hermes' words.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ConnectionClosed(Exception):
 
 
 def leaves(error: BaseException) -> list[BaseException]:
-    """Returns the failures inside a group of tasks."""
+    """Returns the errors inside nested exception groups."""
     if isinstance(error, BaseExceptionGroup):
         return [leaf for inner in error.exceptions for leaf in leaves(inner)]
     return [error]

@@ -81,7 +81,7 @@ class McpServer:
 
     @property
     def _listed(self) -> Listing:
-        """What the server offers; nothing before it was asked."""
+        """What the server offers; empty until it has been asked."""
         return self._listing or Listing()
 
     @property
@@ -91,7 +91,7 @@ class McpServer:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether nobody knows yet what the server offers."""
+        """Whether it is not known yet what the server offers."""
         return (
             self.settings.enabled
             and self._listing is None
@@ -205,7 +205,7 @@ class McpServer:
     def _opened(self, task: "asyncio.Task[McpConnection]") -> None:
         self._opening = None
         if not task.cancelled():
-            task.exception()  # whoever waited for it has it
+            task.exception()  # whoever waited for it has raised it
         self._report_status()
 
     async def call(
@@ -307,7 +307,7 @@ class McpServer:
     def _unusable(
         self, failure: ServerFailed | ServerRefused | TimeoutError
     ) -> ToolFailed:
-        """Says why nothing was done, in our own words only."""
+        """The error that says why nothing was done, without the server's words."""
         match failure:
             case ServerFailed():
                 return unusable(
@@ -383,7 +383,7 @@ class McpServer:
         return found
 
     async def _elicit(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Puts a question of the server to the user of the call it belongs to. Declines if that is not clear."""
+        """Asks the user of the call that a server's question belongs to. Declines if that call is ambiguous."""
         call = _running.get() or (self._calls[0] if len(self._calls) == 1 else None)
         if call is None:
             return {"action": "decline"}
@@ -392,7 +392,7 @@ class McpServer:
                 return await elicitation.answer(self.name, params, call.context.ask)
 
     def _log_message(self, level: str, text: str) -> None:
-        """Passes on a log message; a warning is also shown with the call that runs, if there is only one."""
+        """Passes on a log message. A warning is also shown with the running call, if there is only one."""
         text = self._redact(one_line(text, _MAX_LOG_CHARACTERS))
         self._context.reports.on_log(self.name, level, text)
         if level not in _QUIET_LEVELS and len(self._calls) == 1:
@@ -429,7 +429,7 @@ class McpServer:
         self._report_status()
 
     def _fail(self, failure: HermesError) -> None:
-        """Notes a failure. After the first, the next attempt may follow at once; then the delays double."""
+        """Records a failure. After the first one, the next attempt may follow immediately; then the delays double."""
         self._failure = failure
         self._failures += 1
         wait_s = 0.0

@@ -1,7 +1,7 @@
-"""What Hermes remembers of servers between runs: the last listing of each (a cache), and the pins (worth a backup).
+"""What Hermes stores about servers between runs: the last listing of each (a cache), and the pins (worth a backup).
 
-A pin is the definition of a tool as it was first offered, or as the user last accepted it. Models are offered what is
-pinned; a changed tool is not used before the user agrees.
+A pin is the definition of a tool as it was first offered, or as the user last accepted it. Models are offered the
+pinned definition. A changed tool is not used until the user accepts it.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ t = translator(__name__)
 log = logging.getLogger("hermes.mcp")
 
 _LATE_FOR_S = 600.0
-"""How long sessions don't wait for a server that was too late for one."""
+"""How long new sessions don't wait for a server that an earlier one waited for in vain."""
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 
 
@@ -43,7 +43,7 @@ class Pinned(msgspec.Struct, frozen=True):
 
 
 def settings_hash(settings: McpServerSettings) -> str:
-    """Returns a hash of what is started and which tools are wanted. Secrets are only referred to, so it holds none."""
+    """Hashes the settings that decide what is started and which tools are offered. They hold no secrets, only references."""
     parts = (
         settings.command,
         settings.args,
@@ -79,12 +79,12 @@ class Listings:
             log.warning("could not save the listing of %s: %s", name, error)
 
     def forget(self, name: str) -> None:
-        """Deletes what is cached of a server."""
+        """Deletes the cached listing of a server."""
         self._path(name).unlink(missing_ok=True)
         self._late(name).unlink(missing_ok=True)
 
     def mark_late(self, name: str) -> None:
-        """Notes that a session waited for a server in vain."""
+        """Records that a session waited for a server in vain."""
         with contextlib.suppress(OSError):  # then the next session waits too
             make_private_folder(self._folder)
             self._late(name).touch(mode=0o600)

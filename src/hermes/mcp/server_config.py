@@ -1,4 +1,4 @@
-"""What a server works with: the context all servers share, its address with the secrets filled in, and its status."""
+"""What a server needs: the context that all servers share, and its address with secrets filled in. Also its status."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -42,7 +42,7 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoginSource(msgspec.Struct, frozen=True):
-    """Where the login of a server is, and who is told when it ends."""
+    """The store of a server's login, and the function to call when the login ends."""
 
     server: str
     store: LoginStore
@@ -50,17 +50,17 @@ class LoginSource(msgspec.Struct, frozen=True):
 
 
 class ServerReports(msgspec.Struct, frozen=True):
-    """Who is told what servers do, and what judges the descriptions of their tools."""
+    """Functions that receive reports about servers, and one that checks the descriptions of their tools."""
 
     on_change: Callable[[ServerStatus], None] = lambda _: None
     on_login_ended: Callable[[str, str], None] = lambda *_: None
-    """Is told the server, and why."""
+    """Receives the server and the reason."""
     on_log: Callable[[str, str, str], None] = lambda *_: None
-    """Is told the server, the level and the message."""
+    """Receives the server, the level and the message."""
     on_suspected: Callable[[str, tuple[str, ...]], None] = lambda *_: None
-    """Is told the server, and which tools are not offered because of what was found in their descriptions."""
+    """Receives the server, and the tools that are not offered because of their descriptions."""
     scan: Callable[[str], str] = lambda _: ""
-    """Returns what is wrong with a text that a model would read; empty if nothing is."""
+    """Returns the problem with a text that a model would read; empty if there is none."""
 
 
 class ServerContext(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ class ServerContext(msgspec.Struct, frozen=True):
     now: Callable[[], float] = time.monotonic
 
     def make_folders(self) -> None:
-        """Makes the folders that servers use, for this user only. Raises HomeError if that fails."""
+        """Creates the folders that servers use, for this user only. Raises HomeError if that fails."""
         cache, logs = self.home.cache, self.home.logs
         self.home.ensure(cache, cache / "mcp", cache / "outputs", logs, logs / "mcp")
 
@@ -98,7 +98,7 @@ class ServerAddress(msgspec.Struct, frozen=True):
 
 
 def bad_name() -> ServerFailed:
-    """The failure of a server whose name can't be a part of tool and file names."""
+    """The error for a server whose name can't be part of tool and file names."""
     return ServerFailed(
         t.later("its name can't be used"),
         hint=t.later("Use letters, digits, - and _, at most 32."),

@@ -18,7 +18,7 @@ _MAX_EXTENSION = 10
 
 
 class CallTimeout:
-    """The timeout of one call, after which it raises TimeoutError. Progress extends it, and it stands still while the
+    """The timeout of one call, after which it raises TimeoutError. Progress extends it, and it is paused while the
     user is asked."""
 
     def __init__(self, seconds: float) -> None:
@@ -63,8 +63,8 @@ class CallTimeout:
 
 
 class NotificationFilter:
-    """Decides which messages of a server pass. Answers always do; others only if their kind means something here, and
-    at a bounded rate."""
+    """Decides which messages of a server pass. Answers always do; others only if Hermes handles their kind, and at a
+    limited rate."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Prompts that a server offers, called by a person as `/server:prompt arguments`. Scanned as tools are."""
+"""Prompts that a server offers, called by a person as `/server:prompt arguments`. They are scanned like tools."""
 
 import re
 import shlex
@@ -42,7 +42,7 @@ class PromptDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PromptListing(msgspec.Struct, frozen=True):
-    """The prompts of a server, and those that are left out because they look like an attack."""
+    """The prompts of a server, and the ones left out because they look like an attack."""
 
     prompts: dict[str, PromptDefinition] = {}
     suspected: tuple[str, ...] = ()
@@ -120,5 +120,5 @@ def prompt_arguments(definition: PromptDefinition, words: str) -> dict[str, str]
 def _split(words: str) -> list[str]:
     try:
         return shlex.split(words)
-    except ValueError:  # an apostrophe is no quote here
+    except ValueError:  # such as an apostrophe, which is not a quote here
         return words.split()

@@ -1,4 +1,4 @@
-"""All configured servers of one process: their tools, their state, and their end."""
+"""All configured servers of one process: their tools, their status, and closing them."""
 
 import asyncio
 import time
@@ -27,7 +27,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 PREPARE_TIMEOUT_S = 4.0
-"""How long a new session waits for servers that were never asked before. Later ones join the next session."""
+"""How long a new session waits for servers that were never asked before. Slower ones join the next session."""
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +42,8 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
 class McpTool:
     """A server's tool, as a tool of Hermes.
 
-    Nobody knows what it does, so it counts as an effect of any kind. Only a server the user trusts is believed when it
-    says that a tool just reads.
+    What it does is unknown, so it counts as able to do anything. A claim that a tool only reads is believed only of a
+    server that the user trusts.
     """
 
     def __init__(self, server: McpServer, definition: Definition) -> None:
@@ -62,7 +62,7 @@ class McpTool:
         return ""
 
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:  # noqa: ARG002 - the port's shape
-        """Returns nothing, because nobody knows which files a server touches."""
+        """Returns nothing, because it is unknown which files a server touches."""
         return ()
 
     async def run(
@@ -154,7 +154,7 @@ class McpServers:
             await asyncio.sleep(0)  # lets the others begin
         for task, server in tasks.items():
             if not task.done():
-                task.cancel()  # only the waiting ends; the server goes on opening
+                task.cancel()  # only the waiting ends; the server keeps connecting
                 self._context.listings.mark_late(server.name)
 
     def resource_tools(self) -> tuple[ResourceTool, ...]:
@@ -228,7 +228,7 @@ class McpServers:
         )
 
     def forget(self, name: str) -> None:
-        """Drops what was remembered of a server that is no longer configured."""
+        """Deletes what was stored about a server that is no longer configured."""
         if is_server_name(name):
             self._context.listings.forget(name)
             self._context.pins.forget(name)
@@ -240,7 +240,7 @@ class McpServers:
 
 
 async def _connect(server: McpServer) -> None:
-    """Connects; why that failed is in the server's status."""
+    """Connects. If that fails, the reason is in the server's status."""
     try:
         await server.connected()
     except ServerFailed:

@@ -33,11 +33,11 @@ class ServerLaunch(msgspec.Struct, frozen=True):
     cwd: Path
     log: Path
     search_path: str = ""
-    """The user's whole PATH, to name a program that is not used because a model may have written it."""
+    """The user's whole PATH, to report a program that is not used because a model may have written it."""
 
 
 class BoundedLog:
-    """A server's stderr on disk: the newest part in one file, the part before it in another."""
+    """A server's stderr on disk: the newest part in one file, the previous part in another."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -45,7 +45,7 @@ class BoundedLog:
         self._file = -1
 
     def write(self, data: bytes) -> None:
-        """Appends a piece. A full disk loses log, not the server."""
+        """Appends a piece. If the disk is full, log lines are lost but the server goes on."""
         data = data[-_MAX_LOG_BYTES:]
         with contextlib.suppress(OSError):
             if self._file < 0 or self._size + len(data) > _MAX_LOG_BYTES:
@@ -139,7 +139,7 @@ class ServerChild:
 
 
 def _how_to_get(launch: ServerLaunch) -> Later:
-    """Says what to do when no program can be used."""
+    """Says what to do if the program can't be used."""
     found = (
         skipped_program(launch.command, {"PATH": launch.search_path})
         if launch.search_path

@@ -1,5 +1,5 @@
-"""Compares what a server offers with what the user accepted. Models are offered what was accepted; a changed tool is
-not used before the user agrees, in every mode."""
+"""Compares what a server offers with what the user accepted. Models are offered what was accepted. In every mode, a
+changed tool is not used until the user accepts it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -34,7 +34,7 @@ class PinnedTools:
             pinned = self._pins.of(self._server)
         except (
             SettingsError
-        ):  # nothing is offered then, and the server's state says why
+        ):  # nothing is offered then, and the server's status says why
             return False
         return (
             tool in pinned

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+from hermes.core.rejected_images import NO_TEXT_FOUND
 from hermes.errors import MediaError, MediaErrorKind, ToolFailed, os_reason
 from hermes.text.translation import translator
 from hermes.tools.documents.ocr import PageOcr
@@ -37,7 +38,7 @@ async def recognised_text(source: str, environment: Mapping[str, str]) -> str:
 def ocr_description(text: str) -> str:
     """Returns the description for a model of a picture of which only the text is known."""
     if not text.strip():
-        return f"{OCR_PREFIX} OCR found no text in it."  # not translated
+        return f"{OCR_PREFIX} {NO_TEXT_FOUND}"
     return f"{OCR_PREFIX} The text in it, recognised by OCR, with possible mistakes:\n{text}"  # not translated
 
 

@@ -24,20 +24,28 @@ _REFERENCE = lazy_pattern(
 _ADDRESS = lazy_pattern(
     r"(?:[A-Za-z][A-Za-z0-9+.-]{0,30}:){1,3}//+(?:[^\s/@<>\"]*@)?([^\s/<>\"')\]:?#]*)[^\s<>\"')\]]*"
 )
-_RULE = lazy_pattern(r"^ {0,3}([-*_=])[ \t]*(?:\1[ \t]*)+$", re.MULTILINE)
-_TABLE_LINE = lazy_pattern(r"^(?=[ \t:|]*+-)[ \t:|-]++$", re.MULTILINE)
 _LEAD = lazy_pattern(
     r"^[ \t]*(?:>[ \t]*)*(?:#{1,6}(?=[ \t]|$)|[-*+](?=[ \t])|\d{1,3}[.)](?=[ \t]))?[ \t]*(?:\[[ xX]\][ \t]+)?"
 )
 _MARKS = lazy_pattern(r"[*~`#|]+|(?<!\w)_+|_+(?!\w)")
-_UNSPOKEN = lazy_pattern("[\U0001f000-\U0001faff☀-➿⬀-⯿︎️‍→-⇿\x00-\x08\x0b-\x1f]+")
-_SPACES = lazy_pattern(r"[ \t\xa0]+")
+_UNSPOKEN_CHARACTERS = "\U0001f000-\U0001faff☀-➿⬀-⯿︎️‍→-⇿\x00-\x08\x0b-\x1f"
+_UNSPOKEN = lazy_pattern(f"[{_UNSPOKEN_CHARACTERS}]+")
+_SPACES = lazy_pattern(r"[ \t\xa0]{2,}|[\t\xa0]")
+_WORD = rf"[^\s*~`#|_{_UNSPOKEN_CHARACTERS}]++"
+_PLAIN_LINE = lazy_pattern(rf"(?![>\[]|[-+][ ]|\d{{1,3}}[.)][ ]){_WORD}(?: {_WORD})*+")
+"""Matches a line that is spoken as it is, if anything in it is."""
+_LETTER_OR_DIGIT = lazy_pattern(r"[^\W_]")
 _ENDS = ".!?:;,…。！？：；、"
-_SENTENCE_END = lazy_pattern(
-    r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]+[」』”]*|\n+"
+_ABBREVIATIONS = (  # first what is commonest: a number that starts an item, a letter as in `e.g.`
+    *(r"\s\d", r"\b[A-Za-z]", r"\s\d\d", r"\s\d\d\d", r"^\d", r"^\d\d", r"^\d\d\d"),
+    *(r"\b(?:Mr|Ms|Dr|St|vs|No|Nr|ca)", r"\b(?:Mrs|Fig)", r"\bProf", r"\bapprox"),
 )
-_ABBREVIATION = lazy_pattern(
-    r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|No|Nr|ca|approx|Fig|e\.g|i\.e|z\.B|d\.h|u\.a)|\b[A-Za-z]|(?:^|\s)\d{1,3})\.$"
+_NO_ABBREVIATION = "".join(rf"(?<!{one}\.)" for one in _ABBREVIATIONS)
+_NO_ABBREVIATION_BEFORE = "".join(rf"(?<!{one}\.\n)" for one in _ABBREVIATIONS)
+_SENTENCE_END = lazy_pattern(
+    rf"\.(?=\s)(?<![.!?…]\.){_NO_ABBREVIATION}"
+    r"|[.!?…](?<![.!?…]{2})(?!(?<=\.)\s)[.!?…]*+[\"'”’)\]]*+(?=\s)|[。！？]+[」』”]*"
+    rf"|\n(?:\n+|{_NO_ABBREVIATION_BEFORE})"
 )
 _MIN_SENTENCE_CHARACTERS = 20
 _MAX_PASSES = 4
@@ -59,12 +67,15 @@ def spoken(markdown: str) -> str:
 
 def sentences(text: str, max_characters: int = 400) -> Iterator[str]:
     """Yields the sentences of a spoken text, each at most `max_characters` long."""
-    start = 0
+    start, short = 0, ""
     for end in [*_sentence_ends(text), len(text)]:
-        sentence = " ".join(text[start:end].split())
+        part = short + text[start:end]
+        start, sentence = end, " ".join(part.split())
         if len(sentence) < _MIN_SENTENCE_CHARACTERS and end < len(text):
-            continue  # spoken together with the next one
-        start = end
+            # spoken together with the next one
+            short = f"{sentence} " if part[-1:].isspace() else sentence
+            continue
+        short = ""
         yield from _pieces(sentence, max_characters)
 
 
@@ -135,33 +146,41 @@ def _is_balanced(text: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    text = _COMMENT.sub("", _FENCE.sub("\n", text))
-    text = _REFERENCE.sub("", _IMAGE_OR_LINK.sub(r"\1", text))
-    text = _ADDRESS.sub(r"\1", _TAG.sub(" ", text))
-    text = _TABLE_LINE.sub("", _RULE.sub("", text))
+    if "```" in text or "~~~" in text:
+        text = _FENCE.sub("\n", text)
+    if "<!--" in text:
+        text = _COMMENT.sub("", text)
+    if "[" in text:
+        text = _REFERENCE.sub("", _IMAGE_OR_LINK.sub(r"\1", text))
+    if "<" in text:
+        text = _TAG.sub(" ", text)
+    if "//" in text:
+        text = _ADDRESS.sub(r"\1", text)
     return "\n".join(filter(None, map(_line, filter(None, text.split("\n")))))
 
 
 def _line(line: str) -> str:
     """Returns one line without markup. A heading, list item or table row ends like a sentence."""
-    if not any(map(str.isalnum, line)):
+    if not _LETTER_OR_DIGIT.search(line):
         return ""
+    if _PLAIN_LINE.fullmatch(line):
+        return line
     lead = _LEAD.match(line)
     rest = line[lead.end() :] if lead else line
     is_item = bool(lead and lead[0].strip())
-    cells = [cell.strip() for cell in rest.strip().strip("|").split("|")]
-    if len(cells) > 1:
-        rest, is_item = ", ".join(filter(None, cells)), True
-    rest = _SPACES.sub(" ", _UNSPOKEN.sub("", _MARKS.sub("", rest))).strip()
-    if not any(character.isalnum() for character in rest):
+    if not _PLAIN_LINE.fullmatch(rest):
+        cells = [cell.strip() for cell in rest.strip().strip("|").split("|")]
+        if len(cells) > 1:
+            rest, is_item = ", ".join(filter(None, cells)), True
+        rest = _SPACES.sub(" ", _UNSPOKEN.sub("", _MARKS.sub("", rest))).strip()
+    if not _LETTER_OR_DIGIT.search(rest):
         return ""
     return f"{rest}." if is_item and rest[-1] not in _ENDS else rest
 
 
 def _sentence_ends(text: str, start: int = 0) -> Iterator[int]:
     for found in _SENTENCE_END.finditer(text, start):
-        if not _ABBREVIATION.search(text[max(0, found.start() - 12) : found.end()]):
-            yield found.end()
+        yield found.end()
 
 
 def _pieces(sentence: str, max_characters: int) -> Iterator[str]:

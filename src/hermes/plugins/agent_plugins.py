@@ -69,7 +69,7 @@ class PluginContextEngine(msgspec.Struct, frozen=True):
 
 
 class PluginContext:
-    """The argument of a plugin's `register`: collects what the plugin adds, and what it asked for in vain."""
+    """The argument of a plugin's `register`: collects what the plugin adds, and which unsupported features it used."""
 
     def __init__(self, plugin: Plugin) -> None:
         self.name = plugin.name
@@ -181,7 +181,7 @@ class AgentPlugins:
 
     @property
     def missing_vetoes(self) -> list[str]:
-        """The plugins that may veto calls but whose vetoes are not loaded: they changed, fail or are gone."""
+        """The plugins that may veto calls but whose vetoes are not loaded: they changed, fail to load, or are gone."""
         loaded = {context.name for context in self.contexts()}
         return sorted(self._vetoing - loaded)
 
@@ -264,7 +264,7 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 
 def call_with_known(callback: Callable[..., Any], known: Mapping[str, Any]) -> Any:
-    """Calls a function with those of the named values that it accepts."""
+    """Calls a function with the named values that it accepts."""
     parameters = inspect.signature(callback).parameters.values()
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         return callback(**known)

@@ -8,6 +8,10 @@ from typing import Any, TypeAlias
 
 UntypedObject: TypeAlias = dict[str, Any]
 
+_MAX_NUMBER = 2**63 - 1
+"""The largest that the database, and most other languages, can hold."""
+_MAX_DIGITS = len(str(_MAX_NUMBER))
+
 
 def object_of(value: object) -> UntypedObject:
     """Returns an object; an empty one for anything else."""
@@ -57,6 +61,14 @@ def texts_of(value: object) -> list[str]:
 def number_of(value: object) -> int:
     """Returns an integer; 0 for anything else."""
     return value if isinstance(value, int) else 0
+
+
+def number_in_text(text: str) -> int | None:
+    """Returns the number that a text of nothing but digits stands for; None for another text, or more than 64 bits."""
+    if not text.isdecimal() or len(text) > _MAX_DIGITS:
+        return None
+    number = int(text)
+    return number if number <= _MAX_NUMBER else None
 
 
 def real_of(value: object) -> float:

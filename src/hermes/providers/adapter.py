@@ -201,6 +201,11 @@ class ModelAdapter:
         except TransportFailure as failure:
             raise model_failures.from_transport(caller, failure) from failure
 
+    async def settle(self, credential: Credential = NO_KEY) -> None:
+        """Chooses a model of the server, if nobody named one. Raises ModelError."""
+        if not self.endpoint.model:
+            await self._choose(credential)
+
     async def _choose(self, credential: Credential) -> None:
         """Uses the first model that the server lists, because nobody named one."""
         names = await self.list_models(credential)

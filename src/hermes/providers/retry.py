@@ -86,11 +86,11 @@ class Candidate:
     def facts(self) -> ModelFacts:
         """What is known about the model. A model without an address costs nothing."""
         model = self.model
-        return (
-            model.endpoint.facts
-            if isinstance(model, ModelAdapter)
-            else ModelFacts(prices=Prices(0.0, 0.0))
-        )
+        if not isinstance(model, ModelAdapter):
+            return ModelFacts(prices=Prices(0.0, 0.0))
+        facts, quirks = model.endpoint.facts, model.endpoint.quirks
+        sees = facts.images and quirks.images
+        return msgspec.structs.replace(facts, images=sees)
 
     async def close(self) -> None:
         """Closes what the model holds."""
@@ -175,6 +175,18 @@ class Resilient:
     def candidates(self) -> tuple[Candidate, ...]:
         """All that may answer, in order."""
         return self._candidates
+
+    async def settle(self) -> bool:
+        """Finds out which model answers first, if its server chooses. Returns whether that is known; the next call
+        reports why it is not.
+        """
+        first = self._candidates[0]
+        if isinstance(first.model, ModelAdapter):
+            try:
+                await first.model.settle(first.keys.current)
+            except ModelError:
+                return False
+        return True
 
     async def warm(self) -> None:
         """Prepares the first call while a person types. Problems are left for that call to report."""

@@ -1,4 +1,4 @@
-"""Child terminals: programs that believe they sit at a terminal, with a process of ours in the person's place."""
+"""Child terminals: runs programs on a pseudo-terminal, with Hermes in the place of the person."""
 
 from hermes.pty.pty_process import PtyBridge, PtyStalled, PtyUnavailableError
 from hermes.pty.scrollback import Scrollback

@@ -1,4 +1,4 @@
-"""The program at a terminal and everything it starts there, started and ended together.
+"""Starts the program on a terminal, and ends it with everything it started there.
 
 It also ends when Hermes is killed: the kernel hangs up the terminal, and `OrphanReaper` kills what ignores that.
 """
@@ -27,7 +27,7 @@ t = translator(__name__)
 
 
 _SIGNAL_INTERVAL_S = 0.5
-_PROCESS_POLL_INTERVAL_S = 0.01  # where nothing reports that a process has ended
+_PROCESS_POLL_INTERVAL_S = 0.01  # on systems that can't report the end of a process
 _MARK_VARIABLE = "HERMES_TERMINAL_MARK"
 _DEFAULT_SIGNALS = (
     signal.SIGHUP,
@@ -37,7 +37,7 @@ _DEFAULT_SIGNALS = (
     signal.SIGTERM,
     signal.SIGTSTP,
 )
-# posix_spawn can neither set a limit nor change the folder, so a shell does both and then becomes the program.
+# posix_spawn can neither set a limit nor change the folder, so a shell does both and then execs the program.
 _SET_MARK = "ulimit -S -w {mark} 2>/dev/null || ulimit -S -x {mark} 2>/dev/null"
 _SHELL_VARIABLES = ("PWD", "OLDPWD", "SHLVL")
 
@@ -95,12 +95,12 @@ class PtyChild:
         return cls(pid, mark, reaper)
 
     def poll(self) -> bool:
-        """Reaps the program if it has ended, and says whether it has."""
+        """Reaps the program if it has ended. Returns whether it has."""
         if self.code is not None:
             return True
         try:
             ended, status = os.waitpid(self.pid, os.WNOHANG)
-        except ChildProcessError:  # somebody else has reaped it
+        except ChildProcessError:  # already reaped elsewhere
             ended, status = self.pid, 0
         if ended:
             self.code = os.waitstatus_to_exitcode(status)
@@ -108,7 +108,7 @@ class PtyChild:
         return bool(ended)
 
     def wait(self, seconds: float) -> bool:
-        """Waits until the program has ended; False if it still runs after so many seconds."""
+        """Waits until the program has ended. Returns False if it still runs after this many seconds."""
         deadline = time.monotonic() + seconds
         while not self.poll():
             left = deadline - time.monotonic()
@@ -120,11 +120,11 @@ class PtyChild:
     def hang_up(self, foreground: int) -> None:
         """Sends SIGHUP to everything at the terminal; `foreground` is the process group that has it."""
         self._foreground = foreground
-        # A stopped process would not receive the first without the second.
+        # A stopped process handles SIGHUP only after SIGCONT.
         self._signal(signal.SIGHUP, signal.SIGCONT)
 
     def end(self) -> None:
-        """Waits for everything at the terminal to end; sends SIGTERM, then SIGKILL, to what does not."""
+        """Waits for everything on the terminal to end; sends SIGTERM, then SIGKILL, to what does not."""
         try:
             for number in (signal.SIGTERM, signal.SIGKILL):
                 if self._wait_for_all(_SIGNAL_INTERVAL_S):
@@ -177,7 +177,7 @@ class PtyChild:
 def _start_script(
     mark: int, environ: Mapping[str, str], *, changes_folder: bool
 ) -> str:
-    """The shell script that marks itself, goes to the folder `$0` and becomes the program `$@`."""
+    """The shell script that marks its process, changes to the folder `$0` and execs the program `$@`."""
     set_mark = _SET_MARK.format(mark=mark)
     if changes_folder:
         return f'{set_mark}; cd -- "$0" && unset OLDPWD && exec "$@"'  # not translated

@@ -1,5 +1,5 @@
 """`PtyBridge`: one child on one pseudo-terminal, as bytes in and bytes out. It never decodes, and never blocks longer
-than its caller says."""
+than its caller allows."""
 
 import contextlib
 import os
@@ -20,14 +20,14 @@ t = translator(__name__)
 try:
     import fcntl
     import termios
-except ImportError:  # a platform without terminals of this kind
+except ImportError:  # a platform without pseudo-terminals
     fcntl = termios = None
 
 READ_BYTES = 64 * 1024  # the default maximum of one read
 _KERNEL_READ_BYTES = 4096  # what the kernel usually returns at once
 _STREAMING_BYTES = (
     _KERNEL_READ_BYTES // 2
-)  # after a read of this size, more follows at once
+)  # after a read of this size, more is likely to follow
 _NEXT_READ_MS = 1
 _MAX_WINSIZE_COLUMNS = 0xFFFF
 _IUTF8 = 0o40000  # erase whole characters; the same number on Linux and macOS
@@ -73,7 +73,7 @@ class PtyBridge:
         cols: int = 80,
         rows: int = 24,
     ) -> Self:
-        """Starts a program at a terminal of its own. `env` replaces the environment; None inherits it."""
+        """Starts a program on its own terminal. `env` replaces the environment; None inherits it."""
         master, slave = _open()
         try:
             _set_size(master, cols, rows)
@@ -98,7 +98,7 @@ class PtyBridge:
 
     @property
     def hung_up(self) -> bool:
-        """Whether nobody holds the other end any more. The child may still run, away from its terminal."""
+        """Whether no process has the terminal open any more. The child may still run, detached from it."""
         return self._hung_up
 
     def is_alive(self) -> bool:
@@ -181,7 +181,7 @@ class PtyBridge:
         try:
             self._child.hang_up(_foreground(master))
         finally:
-            os.close(master)  # which also wakes whoever was waiting to write
+            os.close(master)  # also wakes a thread that is waiting to write
             self._child.end()
 
     def __enter__(self) -> Self:
@@ -196,7 +196,7 @@ class PtyBridge:
         self.close()
 
     def _read_available(self, most: int = READ_BYTES, linger: float = 0.0) -> bytes:
-        """Reads what is there. The buffer is reused, because a new one for each read is expensive."""
+        """Reads the available output. The buffer is reused, because allocating one for each read is expensive."""
         size, master, room = 0, self._master, self._room
         end = 0.0
         while size < most:

@@ -1,4 +1,4 @@
-"""What a terminal wrote last, by position: a bounded window on an endless stream of bytes."""
+"""The newest output of a terminal, by position: a bounded window on an endless stream of bytes."""
 
 from collections import deque
 
@@ -6,7 +6,7 @@ MAX_SCROLLBACK_BYTES = 1024 * 1024
 
 
 class Scrollback:
-    """Keeps the newest bytes. A position counts from the first byte there ever was."""
+    """Keeps the newest bytes. Positions count from the very first byte of output."""
 
     def __init__(self, limit: int = MAX_SCROLLBACK_BYTES) -> None:
         self._limit = limit
@@ -16,11 +16,11 @@ class Scrollback:
 
     @property
     def start(self) -> int:
-        """Position of the oldest byte that is still there."""
+        """The position of the oldest byte that is still stored."""
         return self.end - self._size
 
     def add(self, piece: bytes) -> None:
-        """Takes more; the oldest gives way, in whole pieces and at most one piece below the limit."""
+        """Adds output. Drops whole pieces, oldest first, until the rest is within the limit."""
         if not piece:
             return
         self.end += len(piece)
@@ -31,7 +31,7 @@ class Scrollback:
             self._size -= len(self._pieces.popleft()[1])
 
     def after(self, position: int, most: int) -> bytes:
-        """Up to `most` bytes from `position` on, which must not lie before `start`."""
+        """Up to `most` bytes from `position` on, which must not be before `start`."""
         found: list[bytes] = []
         room = most
         for at, piece in self._from(position):
@@ -45,8 +45,8 @@ class Scrollback:
         return found[0]
 
     def fresh_start(self) -> int:
-        """Where a reader who has seen nothing may begin without landing inside a line, and so inside a character or
-        a control sequence: the beginning of everything, else behind the first line end that is left."""
+        """Where a new reader can start without being inside a line, and so inside a character or a control sequence:
+        at the very beginning, or else after the first stored line end."""
         if self.start == 0:
             return 0
         for at, piece in self._pieces:
@@ -56,7 +56,7 @@ class Scrollback:
         return self.end
 
     def _from(self, position: int) -> list[tuple[int, bytes]]:
-        """The pieces that reach beyond a position. Readers are mostly near the end, so it is looked for from there."""
+        """The pieces that end after a position. Searches backwards, because readers are usually near the end."""
         found: list[tuple[int, bytes]] = []
         for at, piece in reversed(self._pieces):
             if at + len(piece) <= position:

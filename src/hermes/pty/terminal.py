@@ -1,5 +1,5 @@
-"""A child terminal in an event loop. It keeps what was written, lets any number of viewers follow it, and slows the
-child down to the slowest of them, so that a slow viewer costs no memory."""
+"""A child terminal in an event loop. It stores the output, lets any number of viewers follow it, and slows the child
+down to the slowest of them, so that a slow viewer costs no memory."""
 
 import asyncio
 import contextlib
@@ -13,11 +13,11 @@ from hermes.pty.scrollback import MAX_SCROLLBACK_BYTES, Scrollback
 MAX_BEHIND_BYTES = (
     MAX_SCROLLBACK_BYTES // 2
 )  # bytes a viewer may be behind before the child has to wait
-RESUME_BEHIND_BYTES = MAX_SCROLLBACK_BYTES // 8  # bytes behind at which it goes on
-MAX_INPUT_BYTES = 1024 * 1024  # that wait for the child to read
-_LINGER_S = 0.001  # how long a read follows a stream, to pass it on in larger pieces
+RESUME_BEHIND_BYTES = MAX_SCROLLBACK_BYTES // 8  # behind: the child continues
+MAX_INPUT_BYTES = 1024 * 1024  # queued for the child
+_LINGER_S = 0.001  # how long a read waits for more, to pass output on in larger pieces
 MAX_FRAME_BYTES = 192 * 1024  # a large frame costs hardly more than a small one
-_UNWATCHED_INTERVAL_S = 0.01  # while nobody watches, output is not worth a processor
+_UNWATCHED_INTERVAL_S = 0.01  # reads less often while nobody watches
 _VIEWER_GRACE_S = (
     5.0  # how long the position of the last viewer is kept, if its connection breaks
 )
@@ -25,7 +25,7 @@ _EXIT_CHECK_INTERVAL_S = 0.05  # for a child that left its terminal
 
 
 class Terminal:
-    """Owns a `PtyBridge`. Make and use it inside one event loop."""
+    """Owns a `PtyBridge`. Create and use it inside one event loop."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Terminal:
         self._closing: asyncio.Task[None] | None = None
         self.scrollback = Scrollback(limit)
         self.shown = 0
-        """The furthest position any viewer reached. A program's questions before it were answered."""
+        """The furthest position any viewer has reached. A viewer's terminal has answered the program's queries before it."""
         self._go_on()
 
     @property
@@ -78,7 +78,7 @@ class Terminal:
 
     @property
     def waiting(self) -> int:
-        """Bytes of input that the child has not taken yet."""
+        """Bytes of input that the child has not read yet."""
         return self._waiting
 
     def watch(self, position: int) -> "Viewer":
@@ -217,9 +217,9 @@ class Terminal:
 
 
 class Viewer:
-    """Somebody who follows a terminal. With a `window`, output counts as seen only when the viewer confirms it.
+    """A client that follows a terminal. With a `window`, output counts as seen only when the client confirms it.
 
-    `position` is the next byte to take, `seen` how far the viewer really is.
+    `position` is the next byte to take, `seen` what the client has really shown.
     """
 
     def __init__(self, terminal: Terminal, position: int) -> None:
@@ -261,7 +261,7 @@ class Viewer:
             await self.news.wait()
 
     def confirm(self, count: int) -> None:
-        """Notes that the viewer has shown so many more bytes."""
+        """Records that the client has shown this many more bytes."""
         self.seen = min(self.position, self.seen + max(0, count))
         self.news.set()
         self._terminal.pace()

@@ -1,3 +1,3 @@
-"""Schedules: in words, as intervals and as cron expressions, in a time zone. Computes when things
+"""Schedules in words, as intervals and as cron expressions, in a time zone. Computes when jobs
 are due; runs nothing.
 """

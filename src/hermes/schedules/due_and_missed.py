@@ -19,7 +19,7 @@ GRACE_S = 90.0
 """Seconds that an instant may be late and still count as on time."""
 
 DAY_S = 86_400.0
-_MAX_COUNTED_INSTANTS = 100_000  # in a row, counted one by one
+_MAX_COUNTED_INSTANTS = 100_000  # consecutive ones, counted one by one
 _MAX_MISSED_ROWS = (
     100  # missed instants that get a row each; more become one row with a count
 )
@@ -28,7 +28,7 @@ _NOTHING_RAN = t.logged("nothing ran the schedules at that time")
 
 
 class Backlog(NamedTuple):
-    """What a neglected job has to do now: instants to run, and how the others ended."""
+    """What an overdue job has to do now: the instants to run, and how the others ended."""
 
     run: tuple[Instant, ...]
     over: tuple[Instant, ...]
@@ -58,7 +58,7 @@ def restarted_interval(
     if isinstance(rule, Every) and due - now > rule.seconds + 1:
         step = rule.seconds / (
             len(ran) + 1
-        )  # of so many beginnings one leads to no instant that has run
+        )  # at least one of these starts repeats no instant that has run
         since = now
         while any((at - since) % rule.seconds == 0 for at in ran):
             since += step
@@ -78,7 +78,7 @@ def delay(job: Job, due: float) -> float:
 
 
 def backlog(job: Job, due: float, now: float) -> Backlog:
-    """Decides on `due`, which is late, and on every instant since, by the job's policy."""
+    """Applies the job's policy to `due`, which is late, and to every instant since."""
     late = [due]
     for at in takewhile(lambda at: at <= now, instants(job.rule, job.zone, due)):
         late.append(at)

@@ -31,7 +31,7 @@ def length_of(words: ScheduleTokens) -> float | None:
 
 
 class Grammar:
-    """Parses one schedule, for a person in that zone at that moment."""
+    """Parses one schedule for a person in a time zone, at a moment."""
 
     def __init__(self, words: ScheduleTokens, now: float, zone_name: str) -> None:
         self._words = words
@@ -67,7 +67,7 @@ class Grammar:
         word = self._words.take(*beginnings)
         return beginnings[word]() if word else self._once()
 
-    # What comes again
+    # Recurring schedules
 
     def _every(self) -> Rule:
         words = self._words
@@ -245,7 +245,7 @@ class Grammar:
         ]
         return Cron(tuple(one.expressions[0] for one in found))
 
-    # Pieces
+    # Parts of schedules
 
     def _times(self) -> list[time]:
         self._before_time()
@@ -294,7 +294,7 @@ class Grammar:
             words.fail(t.later("a day of a month"))
         return day
 
-    # What comes once, and what only looks like it
+    # One-time schedules, and those that begin like one
 
     def _on(self) -> Rule:
         words = self._words
@@ -321,7 +321,7 @@ class Grammar:
         )
 
     def _once(self) -> Rule:
-        """Parses a schedule that starts with none of the usual words."""
+        """Parses a schedule that starts with none of the usual keywords."""
         words = self._words
         if words.next == "at":
             return self._from_times(self._times())
@@ -357,7 +357,7 @@ class Grammar:
         return Once(on_the_wall(day, moment, self._zone))
 
     def _coming(self, weekday: int) -> Rule:
-        """Returns the next such day; today only if its time is still to come."""
+        """Returns the next such weekday; today only if the time is still ahead."""
         moment = self._one_time()
         day = self._today + timedelta(days=(weekday - self._today.weekday()) % 7)
         at = on_the_wall(day, moment, self._zone)

@@ -1,4 +1,4 @@
-"""A schedule in words becomes a rule. A small strict grammar: what it can't read it refuses, and says how far it got.
+"""Parses a schedule in words into a rule. The grammar is small and strict; errors say how far it was understood.
 
   every weekday at 9 · every monday and thursday at 9:00 and 17:30 · every 3 days at 8 · every 2 weeks on friday at 16
   every 90 minutes · every 30 minutes between 9 and 17 on weekdays

@@ -1,7 +1,7 @@
 """Computes the next instant of a rule.
 
-A wall-clock time that daylight saving skips happens once, right after the gap; one that comes twice
-happens the first time only. Rules that fire within every hour follow elapsed time.
+A wall-clock time that daylight saving skips fires once, right after the gap; one that occurs twice
+fires only the first time. Rules that fire within every hour follow elapsed time.
 """
 
 from collections.abc import Iterator
@@ -100,7 +100,7 @@ def _every(rule: Every, after: float) -> Iterator[float]:
     count = max(1, int((after - rule.since) // rule.seconds) + 1)
     while True:
         at = rule.since + count * rule.seconds
-        if at > after:  # dividing may have rounded
+        if at > after:  # the division may have rounded
             yield at
         count += 1
 
@@ -146,8 +146,8 @@ def _days(rule: Days, where: ZoneInfo, after: float) -> Iterator[float]:
 
 
 def on_the_wall(day: date, moment: time, where: ZoneInfo) -> float:
-    """Returns the instant at which the wall clock shows this: the first of two, or the end of the
-    gap it is in.
+    """Returns the instant at which the wall clock shows this time: the first if there are two, the end of the
+    gap if the clock skips it.
     """
     at = datetime.combine(day, moment, where).timestamp()  # fold is 0: the first of two
     if datetime.fromtimestamp(at, where).replace(tzinfo=None) == datetime.combine(

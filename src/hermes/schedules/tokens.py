@@ -4,6 +4,7 @@ import re
 from datetime import date, time
 from typing import NoReturn
 
+from hermes.primitives.untyped import number_in_text
 from hermes.schedules.time_zones import ScheduleError
 from hermes.text.translation import Later, translator
 
@@ -138,8 +139,9 @@ class ScheduleTokens:
 
     def number(self) -> int | None:
         """Parses a number, in digits or as a word."""
-        if self.next.isdecimal():
-            return int(self.skip())
+        if (number := number_in_text(self.next)) is not None:
+            self.skip()
+            return number
         if self.next in _NUMBERS:
             return _NUMBERS.index(self.skip()) + 1
         return 1 if self.take("a", "an") else None
@@ -163,7 +165,7 @@ class ScheduleTokens:
 
     def ordinal(self) -> int | None:
         """Parses 1st, 2nd... or first, second...; `last` is -1."""
-        found = re.fullmatch(r"(\d+)(?:st|nd|rd|th)", self.next)
+        found = re.fullmatch(r"(\d{1,9})(?:st|nd|rd|th)", self.next)
         if found:
             self.skip()
             return int(found[1])

@@ -45,7 +45,7 @@ _AFTER_KEY = rf"{_AFTER_NAME}(?:{_TO_VALUE}(?:{_SOME_VALUE})|{_SPELLED_VALUE}))"
 _WITH_COMMA = rf"[^{_STOPS}]{{1,5}}[,;][^{_STOPS}]"
 _AFTER_PASS = (
     rf"{_AFTER_NAME}(?:{_TO_VALUE}(?:\d{{4}}|{_WITH_COMMA}|{_SOME_VALUE})|{_SPELLED_VALUE}"
-    rf"|\([\"'`]?[^{_STOPS}]{{4}}))"
+    rf"|(?<=[ \t])\([\"'`]?[^{_STOPS}]{{4}}))"
 )
 # A quick search for a name with some value, and a closer one.
 _SOME_TOKEN = rf"token{_AFTER_KEY}"

@@ -50,6 +50,8 @@ def mask_spelled(text: str) -> str:
     """Masks values that a sentence or a label calls a secret, if they look like one."""
     parts, at = list[str](), 0
     low = lowered(text)
+    if compiled_for(low, _DIGIT).search(low) is None:  # every such value has one
+        return text
     for found in compiled_for(low, SPELLED).finditer(low):
         start, end = found.span("value")
         value = text[start:end].rstrip(".:!?")

@@ -1,4 +1,4 @@
-"""The Chromium that tests drive: the machine's own, Debian's if run as root, or one from npm."""
+"""The Chromium for tests: the machine's own, Debian's if tests run as root, or one from npm."""
 
 import os
 import platform
@@ -39,7 +39,7 @@ exec "$here/chromium" "$@"
 
 
 def installed_chromium(environ: Mapping[str, str], *, root: bool | None = None) -> Path:
-    """Returns the path of the program, which is installed on first use. Raises NotFetched if that fails."""
+    """Returns the path of the program. Installs it on first use. Raises NotFetched if that fails."""
     why = ""
     if found := _on_path(environ):
         return found

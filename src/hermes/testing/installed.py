@@ -18,9 +18,7 @@ import msgspec
 
 from hermes.testing.emulator import Emulator
 
-_WAIT_TIMEOUT_S = (
-    90.0  # seconds for anything to happen, on a machine with other work to do
-)
+_WAIT_TIMEOUT_S = 90.0  # seconds for anything to happen on a busy machine
 _ESCAPES = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_=>])"
 )

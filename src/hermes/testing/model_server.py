@@ -1,9 +1,8 @@
-"""A fake model service on loopback. It speaks the three real wire formats, replies by a script and fails on demand.
+"""A fake model service on loopback. It speaks the three real wire formats, follows a script and fails on demand.
 
 In a test: `async with ModelServer(Served(text="hi")) as server: ... server.url`. A request without a scripted
-reply gets a 500 and fails the test at the end. From a shell: `python -m hermes.testing.model_server --port 0
---script FILE` prints its
-address; a script is a JSON list of replies (see `hermes.testing.scripted_responses`).
+reply gets a 500 and fails the test at the end. From a shell, `python -m hermes.testing.model_server --port 0
+--script FILE` prints its address; a script is a JSON list of replies (see `hermes.testing.scripted_responses`).
 """
 
 import argparse
@@ -91,7 +90,7 @@ class ModelServer:
 
     @property
     def left(self) -> int:
-        """Scripted replies that were not used."""
+        """The number of scripted replies that were not used."""
         return len(self._replies)
 
     @property
@@ -359,7 +358,7 @@ class _Connection:
         return True
 
     async def cut(self, data: bytes) -> None:
-        """Sends a stream that breaks off."""
+        """Sends a stream that is cut off."""
         self._begin()
         if data:
             self._chunk(data)

@@ -47,7 +47,7 @@ class ScriptedModel:
 
     @property
     def left(self) -> int:
-        """Scripted replies that were not used."""
+        """The number of scripted replies that were not used."""
         return len(self._replies)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:

@@ -17,7 +17,7 @@ class ServedCall(msgspec.Struct, frozen=True):
 class ServerFault(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
-    """How a reply fails. Only one of these at a time, except those that belong to `status`."""
+    """How a reply fails. Set only one of these, except for the fields that belong to `status`."""
 
     status: int = 0
     message: str = "a scripted failure"
@@ -29,7 +29,7 @@ class ServerFault(
     cut_after: int | None = None  # bytes of the body after which the connection breaks
     malformed: bool = False  # half of the events, then one that is not JSON
     error_frame: bool = False  # half of the events, then the format's own error
-    html: bool = False  # a page instead of a stream, with status 200
+    html: bool = False  # an HTML page instead of a stream, with status 200
     empty: bool = False  # a stream without a single event
     body: str = ""  # this text instead, with `content_type`
     content_type: str = "text/event-stream"

@@ -191,10 +191,10 @@ def _template(key: PoKey, form: str) -> _Template | None:
             literals.append("")
     template = _Template(key, tuple(literals), tuple(names))
     is_clear = all(literals[1:-1]) and len(names) == len(set(names))
-    return template if is_clear and _is_telling(template) else None
+    return template if is_clear and _is_recognisable(template) else None
 
 
-def _is_telling(template: _Template) -> bool:
+def _is_recognisable(template: _Template) -> bool:
     """Whether a sentence has enough words of its own to be recognised among other texts."""
     words = len(_WORD.findall(" ".join(template.literals)))
     if not template.names:

@@ -55,7 +55,7 @@ _PRIVATE_PLACES = tuple(
 _NEEDS_CONFIG = frozenset(("gcloud", "gh"))
 """Folders that hold secrets only within `.config`."""
 
-CARRYING_FILES = (
+LATER_RUN_FILES = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
     ".zprofile", ".zlogin", ".zlogout", ".shrc", ".kshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc",
     ".gitconfig", ".gitmodules", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment", ".vimrc",
@@ -72,25 +72,27 @@ CARRYING_FILES = (
     ".github/copilot-instructions.md",
 )  # fmt: skip
 """Files of a workspace that run later, say what runs or from where it comes, or tell agents what to do."""
-CARRYING_FOLDERS = (
+LATER_RUN_FOLDERS = (
     ".hermes", ".claude", ".codex", ".cursor", ".gemini", ".windsurf", ".continue", ".zed", ".agents", ".clinerules",
     ".opencode", ".vscode", ".idea", ".devcontainer", ".husky", ".hooks", ".githooks", ".lefthook", ".mise", ".ssh", ".gnupg",
     ".config/autostart", ".config/systemd", ".config/fish", ".config/git", ".github/instructions", ".github/prompts",
 )  # fmt: skip
 """Folders of which the same holds for everything in them."""
-_CARRYING_NAMES = frozenset(name.lower() for name in CARRYING_FILES if "/" not in name)
-_CARRYING_ENDS = tuple(f"/{name}" for name in CARRYING_FILES if "/" in name)
-_CARRYING_PARTS = frozenset(name for name in CARRYING_FOLDERS if "/" not in name) | {
+_LATER_RUN_NAMES = frozenset(
+    name.lower() for name in LATER_RUN_FILES if "/" not in name
+)
+_LATER_RUN_ENDS = tuple(f"/{name}" for name in LATER_RUN_FILES if "/" in name)
+_LATER_RUN_PARTS = frozenset(name for name in LATER_RUN_FOLDERS if "/" not in name) | {
     *("autostart", "LaunchAgents", "LaunchDaemons", "systemd", "crontabs", "fish")
 }
-_CARRYING_WITHIN = tuple(f"/{name}/" for name in CARRYING_FOLDERS if "/" in name)
-_CARRYING_PATTERN = r"""(?ix) ^(
+_LATER_RUN_WITHIN = tuple(f"/{name}/" for name in LATER_RUN_FOLDERS if "/" in name)
+_LATER_RUN_PATTERN = r"""(?ix) ^(
         \.(bash|zsh|k?sh|csh|tcsh)(rc|env|_profile|_login|_logout|_aliases) | authorized_keys\d | .*\.pth
       | \.?lefthook.* | \.?mise(\..*)?\.toml | \.(hermes|cursorrules|windsurfrules|clinerules)(\.md)?
       | copilot-instructions\.md
     )$"""
 """Names beside those that can be listed."""
-_CARRYING_PLACES = (
+_LATER_RUN_PLACES = (
     r"(^|/)((\.?v?env|\.tox/[^/]+)/s?bin/[^/]+|node_modules/\.bin/[^/]+)$"
 )
 """What runs instead of the program somebody names."""
@@ -160,7 +162,7 @@ _CODE_OF_USER = r"""(?x) ^(
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """Knows what is delicate, given Hermes' own home, and the user's where that is known."""
+    """Says which paths need approval, given Hermes' home and, if known, the user's."""
 
     home: Path
     user: Path | None = None
@@ -171,7 +173,7 @@ class Guard(msgspec.Struct, frozen=True):
         return _base(self.home)
 
     def secret(self, paths: Iterable[Path], cwd: Path | None = None) -> str:
-        """Why reading one of these needs a person; empty when it does not."""
+        """Why reading one of these needs approval; empty if it does not."""
         for path in paths:
             if is_within(path, self.home):
                 part = path.relative_to(self.home).parts[:1]
@@ -196,25 +198,25 @@ class Guard(msgspec.Struct, frozen=True):
                 )
         return ""
 
-    def carrying(self, paths: Iterable[Path], cwd: Path) -> str:
-        """Why writing one of these always needs a person; empty when it does not."""
+    def write_reason(self, paths: Iterable[Path], cwd: Path) -> str:
+        """Why writing one of these needs approval in every mode; empty if it does not."""
         root = cwd.resolve()
         for path in paths:
             if is_within(path, self.base):
                 return t.logged("{path} belongs to Hermes itself", path=path)
             if not is_within(path, root) and not is_within(path, cwd):
                 return t.logged("{path} is outside the working directory", path=path)
-            reason = self.delicate((path,), cwd)
+            reason = self.protected_reason((path,), cwd)
             if reason:
                 return reason
         return ""
 
-    def delicate(self, paths: Iterable[Path], cwd: Path) -> str:
-        """Why no rule and no earlier answer covers writing one of these; empty when one may."""
+    def protected_reason(self, paths: Iterable[Path], cwd: Path) -> str:
+        """Why a remembered answer never covers writing one of these; empty if it may."""
         for path in paths:
             if is_within(path, self.base):
                 return t.logged("{path} belongs to Hermes itself", path=path)
-            if is_carrying(path) or is_secret(path):
+            if affects_later_runs(path) or is_secret(path):
                 return t.logged(
                     "{path} can change what runs later, or holds secrets", path=path
                 )
@@ -237,7 +239,7 @@ class Guard(msgspec.Struct, frozen=True):
         return part not in {(open_part,) for open_part in _OPEN_OF_HOME}
 
     def _hidden(self, path: Path, cwd: Path | None) -> str:
-        """The part of a path below the user's home, when it begins with a dot; empty if the work is in there itself."""
+        """The path relative to the user's home if it begins with a dot; empty if the work itself is in that folder."""
         if self.user is None or not is_within(path, self.user):
             return ""
         parts = path.relative_to(self.user).parts
@@ -253,9 +255,11 @@ class Guard(msgspec.Struct, frozen=True):
         return "/".join(parts)
 
     def only_private(self, path: Path) -> bool:
-        """Whether a path of the workspace is delicate only because it may hold secrets: making it gives none away."""
+        """Whether a path is protected only because it may hold secrets: creating it gives none away."""
         return (
-            is_secret(path) and not is_carrying(path) and not is_within(path, self.base)
+            is_secret(path)
+            and not affects_later_runs(path)
+            and not is_within(path, self.base)
         )
 
 
@@ -291,23 +295,23 @@ def is_build_folder(name: str) -> bool:
     return bool(re.match(_BUILD_FOLDERS, name))
 
 
-def is_carrying(path: Path) -> bool:
+def affects_later_runs(path: Path) -> bool:
     """Whether a file of this name and place can change what runs later, or what agents are told."""
     if ".git" in path.parts:  # hooks, configuration, and what git will believe
         return True
     name, text = path.name, f"/{path}"
     if (
-        name.lower() in _CARRYING_NAMES
-        or text.endswith(_CARRYING_ENDS)
-        or re.match(_CARRYING_PATTERN, name)
+        name.lower() in _LATER_RUN_NAMES
+        or text.endswith(_LATER_RUN_ENDS)
+        or re.match(_LATER_RUN_PATTERN, name)
     ):
         return True
-    if re.search(_CARRYING_PLACES, text) or any(
-        within in text for within in _CARRYING_WITHIN
+    if re.search(_LATER_RUN_PLACES, text) or any(
+        within in text for within in _LATER_RUN_WITHIN
     ):
         return True
     return any(
-        folder in _CARRYING_PARTS or folder.startswith("cron.")
+        folder in _LATER_RUN_PARTS or folder.startswith("cron.")
         for folder in path.parts[:-1]
     )
 

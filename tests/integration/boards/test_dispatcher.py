@@ -385,6 +385,25 @@ async def test_stopping_a_card_blocks_it_and_stopping_hermes_does_not(
         assert b.outcomes(kept) == ["stopped"]
 
 
+@pytest.mark.parametrize("is_heeded", [False, True])
+async def test_a_card_that_is_stopped_before_its_first_turn_makes_none(
+    tmp_path: Path, is_heeded: bool
+) -> None:
+    silent = ScriptedResponse(fault=ServerFault(hang="head"))
+    async with board_bench(tmp_path, silent) as b:
+        card = b.card("stopped")
+        await b.dispatcher.step()
+        b.boards.stop(card.id, "not now")
+        if is_heeded:
+            (worker,) = b.dispatcher._workers.values()
+            await worker.stop("not now")
+        async with asyncio.timeout(30):
+            await b.dispatcher.finished()  # the board does not look again
+        assert (b.now(card).status, b.now(card).block_reason) == ("blocked", "not now")
+        assert b.outcomes(card) == ["stopped"]
+        assert not b.server.posts
+
+
 async def test_archiving_a_parent_while_its_child_runs_changes_nothing_for_the_child(
     tmp_path: Path,
 ) -> None:

@@ -295,6 +295,22 @@ async def test_server_sent_events_go_on_behind_the_last_event_id(
         assert (await _events(lines, 1))[0][1]["title"] == "title 9"
 
 
+@pytest.mark.parametrize(
+    "last", ["9" * 5_000 + "-1", "1-" + "9" * 5_000, "1-" + "9" * 19]
+)
+async def test_a_last_event_that_can_not_be_is_ignored(
+    harness: Harness, last: str
+) -> None:
+    session = harness.app.begin(SessionCreated(surface="test")).session
+    headers = {"Last-Event-ID": last, **harness.bearer("observe")}
+    async with harness.client.stream(
+        "GET", f"/api/sessions/{session}/stream", headers=headers
+    ) as answer:
+        assert answer.status_code == 200
+        ((_, hello),) = await _events(answer.aiter_lines(), 1)
+        assert hello["type"] == "feed.hello"
+
+
 async def _stuck(harness: Harness, path: str, *, upgrade: bool) -> asyncio.StreamWriter:
     """A client that shakes hands and reads nothing more, with a small buffer of its own."""
     host, _, port = harness.host.partition(":")

@@ -161,6 +161,48 @@ async def test_no_path_leads_out(harness: Harness) -> None:
         )
 
 
+LONG = "9" * 5_000
+"""More digits than Python's `int` converts."""
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (f"/api/sessions/none/messages/{LONG}", 404),
+        (f"/api/sessions/none/pictures/{LONG}/1", 404),
+        (f"/api/sessions/none/pictures/1/{LONG}", 404),
+        (f"/api/sessions?limit={LONG}", 422),
+    ],
+)
+async def test_a_number_of_thousands_of_digits_is_like_any_wrong_value(
+    harness: Harness, path: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert (await harness.ask("GET", path)).status_code == status
+    assert (await harness.client.get(path)).status_code == 401
+    assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize("name", ["content-length", "range", "x-other"])
+async def test_a_header_of_thousands_of_digits_is_no_failure_of_the_server(
+    harness: Harness, name: str
+) -> None:
+    for value in (LONG, f"bytes={LONG}-", f"bytes=0-{LONG}", f"bytes=-{LONG}"):
+        head = (
+            f"GET /static/favicon.svg HTTP/1.1\nHost: {harness.host}\n{name}: {value}\n"
+            "Connection: close\n\n"
+        )
+        assert int((await harness.raw(head)).split()[1]) < 500, value[:10]
+
+
+async def test_a_body_with_a_number_of_thousands_of_digits_is_refused(
+    harness: Harness,
+) -> None:
+    answer = await harness.client.post(
+        "/api/sessions", content=f'{{"title": {LONG}}}', headers=harness.bearer("admin")
+    )
+    assert answer.status_code == 422
+
+
 # --- Host -----------------------------------------------------------------------------------------------------------
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 from tests.integration.dashboard.harness import PATIENCE, Harness, frames, is_type
+from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import Frame, Opcode
 
 from hermes.app import build
 from hermes.events import Bus
@@ -460,3 +462,56 @@ async def test_a_terminal_s_event_is_published_without_what_it_can_t_have(
                 msgspec.json.encode(_sidecar("tool.start", **params)).decode()
             )
             assert set(await _next(heard)) == {"type", "ts", "src"}
+
+
+async def _send_frame(socket: ClientConnection, *frames: Frame) -> None:
+    """Sends frames as they are, also those that no library would send."""
+    for one in frames:
+        socket.transport.write(one.serialize(mask=True))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/pub?channel=gateway",
+        "/api/events?channel=gateway",
+        "/api/feed?pattern=gateway.**",
+        "/api/pty?command=shell",
+    ],
+)
+@pytest.mark.parametrize("is_split", [False, True])
+async def test_text_that_is_not_utf8_ends_one_connection_without_a_traceback(
+    harness: Harness, path: str, is_split: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = [Frame(Opcode.TEXT, b"\xff\xfe")]
+    split = [Frame(Opcode.TEXT, b"\xc3", fin=False), Frame(Opcode.CONT, b"(")]
+    async with harness.socket("/api/events?channel=gateway") as other:
+        async with harness.socket(path) as bad:
+            await _send_frame(bad, *(split if is_split else whole))
+            async with asyncio.timeout(PATIENCE):
+                with pytest.raises(ConnectionClosed) as closed:  # noqa: PT012 - until it ends
+                    while True:
+                        await bad.recv()
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == 1007
+        async with harness.socket("/api/pub?channel=gateway") as pub:
+            await pub.send(msgspec.json.encode(_sidecar("later")).decode())
+            assert "later" in str(await asyncio.wait_for(other.recv(), PATIENCE))
+    assert not [
+        one for one in caplog.records if one.exc_info or one.levelname == "ERROR"
+    ]
+
+
+async def test_bytes_and_nesting_that_are_no_json_end_nothing(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with harness.socket("/api/pub?channel=gateway") as pub:
+        await pub.send(b'{"a": "\xff"}')
+        await pub.send("[" * 100_000)
+        pong = await pub.ping()
+        await asyncio.wait_for(pong, PATIENCE)
+    async with harness.socket("/api/pty?command=shell") as terminal:
+        await terminal.send("[" * 100_000)
+        pong = await terminal.ping()
+        await asyncio.wait_for(pong, PATIENCE)
+    assert not [one for one in caplog.records if one.exc_info]

@@ -1,5 +1,7 @@
 """Skills on disk: the index, reading, changing, whose they are, and the archive."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -367,3 +369,35 @@ def test_a_subject_called_like_a_skill_in_it_is_not_retired_with_it(
     learning.apply(SkillChange("git", retire=True), Provenance("user"))
     assert (subject / "other" / "SKILL.md").exists()
     assert not (subject / "git").exists()
+
+
+def git(folder: Path, *arguments: str) -> None:
+    program = shutil.which("git")
+    assert program is not None
+    who = ("-c", "user.name=x", "-c", "user.email=x@localhost")
+    subprocess.run([program, *who, *arguments], cwd=folder, check=True)
+
+
+@pytest.mark.parametrize("has_commit", [False, True])
+def test_a_skill_that_is_a_git_repository_is_recorded_with_its_files(
+    learning: LearningService, has_commit: bool
+) -> None:
+    learning.apply(new("own"), Provenance("user"))
+    folder = by_hand(learning, "cloned")
+    (folder / ".gitignore").write_text("built\n")
+    (folder / "built").write_text("large\n")
+    git(folder, "init", "-q")
+    if has_commit:
+        git(folder, "add", ".")
+        git(folder, "commit", "-q", "-m", "theirs")
+    learning.apply(new("later"), Provenance("user"))
+    assert learning.history.log("skills/later")
+    assert learning.history.log("skills/cloned/SKILL.md")
+    (folder / "SKILL.md").write_text(text_of("cloned", "2. Do more."))
+    (entry, *_) = learning.history.log("skills/cloned")
+    assert "+2. Do more." in learning.history.diff(entry.hash)
+    assert not learning.history.log("skills/cloned/.git")
+    assert not learning.history.log("skills/cloned/built")
+    (folder / "SKILL.md").unlink()
+    (entry, *_) = learning.history.log("skills/cloned")
+    assert "-2. Do more." in learning.history.diff(entry.hash)

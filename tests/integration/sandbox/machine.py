@@ -178,7 +178,7 @@ class Machine:
         (folder,) = (self.root / "temporary").iterdir()
         return folder
 
-    def carrying(self) -> list[int]:
+    def marked_processes(self) -> list[int]:
         """The processes of this session's commands. Waits for the sandbox program, which may take its time to end."""
         wanted = new_mark(self.session) >> 24
         deadline = time.monotonic() + 10

@@ -60,7 +60,7 @@ async def test_killing_ends_the_whole_tree(machine: Machine) -> None:
     result = await machine.process_tool("kill", handle)
     assert f"[{handle} killed]" in result.text
     assert (await machine.process_tool("poll", handle)).text == f"[{handle} killed]"
-    assert machine.carrying() == []
+    assert machine.marked_processes() == []
 
 
 async def test_everything_ends_with_the_session(machine: Machine) -> None:
@@ -68,9 +68,9 @@ async def test_everything_ends_with_the_session(machine: Machine) -> None:
         await begin(machine, "sleep 600")
     listed = (await machine.process_tool("list")).text
     assert [line.split()[0] for line in listed.splitlines()] == ["p1", "p2", "p3"]
-    assert machine.carrying()
+    assert machine.marked_processes()
     await machine.terminal.close()
-    assert machine.carrying() == []
+    assert machine.marked_processes() == []
 
 
 async def test_a_flood_is_capped_and_kept(machine: Machine) -> None:

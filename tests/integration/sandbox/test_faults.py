@@ -37,7 +37,7 @@ time.sleep(600)
 """
 
 
-def carrying(session: str) -> list[int]:
+def marked_processes(session: str) -> list[int]:
     """The processes that carry a mark of a session."""
     wanted = new_mark(session) >> 24
     return [
@@ -88,13 +88,13 @@ def test_what_a_killed_probe_had_started_ends_too(tmp_path: Path) -> None:
 async def test_a_command_that_hangs_ends_when_its_time_is_up(machine: Machine) -> None:
     result = await machine.run("sleep 600", timeout=1)
     assert "stopped: it ran longer than 1 s" in result.text
-    assert machine.carrying() == []
+    assert machine.marked_processes() == []
 
 
 async def test_a_command_that_ignores_every_signal_ends(machine: Machine) -> None:
     stubborn = "trap '' TERM HUP INT; bash -c 'trap \"\" TERM; while :; do :; done' & while :; do :; done"
     assert not (await machine.run(stubborn, timeout=1)).ok
-    assert machine.carrying() == []
+    assert machine.marked_processes() == []
 
 
 async def test_a_command_can_say_goodbye(machine: Machine) -> None:
@@ -115,7 +115,7 @@ async def test_a_daemon_is_named_and_ends(machine: Machine, start: str) -> None:
         f"{command}\nuntil [ -s up ]; do sleep 0.01; done", timeout=30
     )
     assert "exit code 0; stopped what it left running: python" in result.text
-    assert machine.carrying() == []
+    assert machine.marked_processes() == []
 
 
 UNMARKED = """
@@ -176,7 +176,7 @@ async def test_an_interrupt_ends_what_ignores_it(machine: Machine) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asyncio.wait_for(task, 20)
-        assert machine.carrying() == []
+        assert machine.marked_processes() == []
 
 
 async def test_binary_and_one_line_of_100_mb(machine: Machine) -> None:
@@ -230,7 +230,7 @@ async def test_a_fork_bomb_is_stopped(place: Path, sandbox: Sandbox) -> None:
             "stopped: it had started more than 100 processes" in result.text
             or "fork" in result.text
         )
-        assert machine.carrying() == []
+        assert machine.marked_processes() == []
     finally:
         await machine.close()
 
@@ -246,7 +246,7 @@ async def test_a_bomb_that_doubles_is_stopped(place: Path, sandbox: Sandbox) -> 
         )
         result = await machine.run(bomb, timeout=60)
         assert not result.ok
-        assert machine.carrying() == []
+        assert machine.marked_processes() == []
     finally:
         await machine.close()
 
@@ -322,7 +322,7 @@ def start_victim(
 def gone(session: str, seconds: float = 10) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if not carrying(session):
+        if not marked_processes(session):
             return True
         time.sleep(0.01)
     return False
@@ -333,7 +333,7 @@ def test_commands_end_when_hermes_is_killed(
 ) -> None:
     victim = start_victim(place, sandbox, bubblewrap)
     with victim:
-        assert carrying(f"victim of {place}")
+        assert marked_processes(f"victim of {place}")
         victim.kill()
     assert gone(f"victim of {place}")
     end_decoys(place)
@@ -354,13 +354,13 @@ def test_leftovers_of_a_killed_hermes_are_ended_later(
         for pid in reapers.stdout.split():
             os.kill(int(pid), signal.SIGKILL)
         victim.kill()
-    assert len(carrying(f"victim of {place}")) >= 2
+    assert len(marked_processes(f"victim of {place}")) >= 2
     assert end_leftovers("another") == []
     assert sorted(set(end_leftovers(f"victim of {place}"))) in (
         ["bash", "sleep"],
         ["sleep"],
     )
-    assert carrying(f"victim of {place}") == []
+    assert marked_processes(f"victim of {place}") == []
     end_decoys(place)
 
 

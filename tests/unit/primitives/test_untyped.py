@@ -5,6 +5,7 @@ import pytest
 from hermes.primitives.untyped import (
     list_in,
     list_of,
+    number_in_text,
     number_of,
     object_in,
     object_of,
@@ -41,3 +42,24 @@ def test_a_name_that_is_not_there_counts_as_missing() -> None:
     assert object_in(DOCUMENT, "none") == {}
     assert list_in(DOCUMENT, "text") == []
     assert objects_in(DOCUMENT, "a") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("42", 42),
+        ("\u0664\u0662", 42),
+        (str(2**63 - 1), 2**63 - 1),
+        (str(2**63), None),
+        ("9" * 5_000, None),
+        ("\u00b2", None),
+        ("-1", None),
+        ("1.5", None),
+        ("", None),
+    ],
+)
+def test_a_number_in_a_text_has_only_digits_and_64_bits(
+    text: str, number: int | None
+) -> None:
+    assert number_in_text(text) == number

@@ -212,3 +212,13 @@ def test_lengths_of_time() -> None:
     ]
     with pytest.raises(ScheduleError, match="not a duration"):
         seconds("soon")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["every {} minutes", "in {} hours", "on the {}th of every month at 9", "every {}m"],
+)
+def test_a_number_of_thousands_of_digits_is_refused_in_words(text: str) -> None:
+    assert answered(text.format("9" * 5_000))
+    with pytest.raises(ScheduleError):
+        seconds(f"{'9' * 5_000} minutes")

@@ -1,11 +1,11 @@
-"""Which paths are delicate, by rule: what a home hides, what runs later, what holds keys."""
+"""Which paths need approval, by rule: what a home hides, what runs later, what holds keys."""
 
 from pathlib import Path
 
 import pytest
 
 from hermes.tools.sandbox.protected_paths import PROTECTED
-from hermes.tools.sensitive import Guard, is_carrying
+from hermes.tools.sensitive import Guard, affects_later_runs
 
 USER = Path("/users-that-are-not/me")
 CWD = USER / "work"
@@ -25,18 +25,18 @@ PLAIN = "id_rsa.pub src/tokenizer.py src/token.ts design-tokens.json tokens.py .
 @pytest.mark.parametrize("name", WRITES.split())
 def test_what_a_home_hides_is_never_written_unasked(name: str) -> None:
     for folder in (USER, CWD):
-        assert GUARD.carrying((USER / name,), folder)
-        assert GUARD.delicate((USER / name,), folder)
+        assert GUARD.write_reason((USER / name,), folder)
+        assert GUARD.protected_reason((USER / name,), folder)
 
 
 @pytest.mark.parametrize("name", CARRIED.split())
-def test_what_steers_later_runs_is_carrying(name: str) -> None:
-    assert GUARD.delicate((CWD / name,), CWD)
+def test_what_steers_later_runs_is_protected(name: str) -> None:
+    assert GUARD.protected_reason((CWD / name,), CWD)
 
 
 @pytest.mark.parametrize("name", PROTECTED)
-def test_what_a_sandbox_keeps_is_carrying_for_file_tools_too(name: str) -> None:
-    assert is_carrying(CWD / name) or is_carrying(CWD / name / "x")
+def test_what_a_sandbox_keeps_affects_later_runs_for_file_tools_too(name: str) -> None:
+    assert affects_later_runs(CWD / name) or affects_later_runs(CWD / name / "x")
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,13 @@ def test_what_a_sandbox_keeps_is_carrying_for_file_tools_too(name: str) -> None:
     ],
 )
 def test_what_the_system_runs_later_is_never_written_unasked(path: str) -> None:
-    assert GUARD.carrying((Path(path),), Path("/"))
-    assert GUARD.delicate((Path(path),), Path("/"))
+    assert GUARD.write_reason((Path(path),), Path("/"))
+    assert GUARD.protected_reason((Path(path),), Path("/"))
 
 
 @pytest.mark.parametrize("name", OPEN.split())
 def test_the_rest_of_a_project_is_not(name: str) -> None:
-    assert GUARD.carrying((CWD / name,), CWD) == ""
+    assert GUARD.write_reason((CWD / name,), CWD) == ""
 
 
 @pytest.mark.parametrize("name", KEYS.split())
@@ -91,8 +91,8 @@ def test_reading_what_a_home_hides_is_asked_about_unless_it_is_code_or_the_work_
     assert GUARD.secret((USER / ".hermes" / "skills" / "a" / "SKILL.md",), CWD) == ""
     dotfiles = USER / ".dotfiles"
     assert GUARD.secret((dotfiles / "x",), dotfiles) == ""
-    assert GUARD.carrying((dotfiles / "x",), dotfiles) == ""
-    assert GUARD.carrying((USER / ".other" / "x",), dotfiles)
+    assert GUARD.write_reason((dotfiles / "x",), dotfiles) == ""
+    assert GUARD.write_reason((USER / ".other" / "x",), dotfiles)
 
 
 def test_without_a_home_only_names_decide() -> None:

@@ -94,6 +94,8 @@ class CardWorker:
             approvals=msgspec.convert(self._settings.approvals, ApprovalMode),
             boards=self._settings,
         )
+        if self._stop:
+            return RunEnding(outcome="stopped", reason=self._stop)
         async with self._agents.agent(limits) as agent:
             self._agent = agent
             try:
@@ -134,6 +136,8 @@ class CardWorker:
         deadline = asyncio.get_running_loop().time() + limit_s
         nudges = self.card.goal_max_turns or 20 if self.card.goal_mode else MAX_NUDGES
         for _ in range(nudges + 1):
+            if self._stop:
+                return RunEnding(outcome="stopped", reason=self._stop)
             left_s = max(0.0, deadline - asyncio.get_running_loop().time())
             ended, in_time = await answer_within(
                 agent.service, self.session, text, left_s, by="kanban"
@@ -168,7 +172,8 @@ class CardWorker:
             surface=KANBAN_SURFACE, cwd=str(workspace.folder), parent=self.card.origin
         )
         session = app.ids.session()
-        self._boards.change(lambda tx: self._belongs(tx, session, workspace))
+        run = self._boards.change(lambda tx: self._belongs(tx, session, workspace))
+        self._stop = self._stop or run.stop
         app.begin(created, session)
         app.record(session, SessionTitled(title=self.card.title[:200], by="hermes"))
         if name != PLAIN_AGENT:
@@ -179,7 +184,7 @@ class CardWorker:
 
     def _belongs(
         self, tx: BoardTransaction, session: str, workspace: CardWorkspace
-    ) -> None:
+    ) -> CardRun:
         run, card = tx.run(self.run_id), tx.card(self.card.id)
         if run is None or run.outcome != "running" or card is None:
             raise HermesError(t.later("The run was ended by another process."))
@@ -195,6 +200,7 @@ class CardWorker:
                 board=run.board, card=run.card, run=run.id, agent=run.agent, session=session
             )
         )  # fmt: skip
+        return run
 
     async def _closing(self) -> RunEnding | None:
         """Returns how the worker closed its card, if it did."""

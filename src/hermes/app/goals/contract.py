@@ -7,6 +7,7 @@ import msgspec
 
 from hermes.core.budget import parse_amount
 from hermes.errors import UsageError
+from hermes.primitives.untyped import number_in_text
 from hermes.schema.goals import GoalSet
 from hermes.schema.messages import UserMessage
 from hermes.schema.model import ModelRequest
@@ -71,7 +72,7 @@ def parse_goal(text: str, settings: GoalSettings, *, by: str = "") -> GoalSet:
 
 
 def _turns(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MAX_TURNS:
+    if not 1 <= (number := number_in_text(text) or 0) <= _MAX_TURNS:
         raise UsageError(
             t.later(
                 "turns: {text!r} is not a number from 1 to {max_turns:,}.",
@@ -79,7 +80,7 @@ def _turns(text: str) -> int:
                 max_turns=_MAX_TURNS,
             )
         )
-    return int(text)
+    return number
 
 
 def _amount(text: str) -> str:

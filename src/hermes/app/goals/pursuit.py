@@ -349,7 +349,6 @@ class GoalPursuit:
         *,
         is_first: bool,
     ) -> GoalJudged:
-        wait, now = answer.wait, self._app.clock.now()
         judged = GoalJudged(
             verdict=answer.verdict,
             reason=answer.reason,
@@ -361,21 +360,15 @@ class GoalPursuit:
         )
         if answer.verdict != "wait":
             return judged
-        if wait and wait.event:
+        wait = answer.wait or WaitFor()
+        if wait.event:
             return self._awaiting(session, progress, judged, wait)
-        seconds = min(MAX_WAIT_S, max(_MIN_WAIT_S, wait.seconds if wait else 0.0))
-        kind: Literal["process", "child", "time"] = "time"
-        if wait and wait.process:
-            kind = "process"
-        elif wait and wait.child:
-            kind = "child"
-        if kind != "time" or not (wait and wait.seconds):
-            seconds = MAX_WAIT_S if kind != "time" else _DEFAULT_WAIT_S
+        kind, seconds = _kind_and_time(wait)
         return msgspec.structs.replace(
             judged,
             wait_for=kind,
-            wait_name=(wait.process or wait.child) if wait else "",
-            until=now + seconds,
+            wait_name=wait.process or wait.child,
+            until=self._app.clock.now() + seconds,
         )
 
     def _awaiting(
@@ -541,6 +534,17 @@ def _failure(ended: TurnEnded | None, check: RuleCheck | None) -> str:
     if check is not None and check.outcome == "failed" and check.output:
         return _digest(re.sub(r"0x[0-9a-f]+|[0-9]+", "#", check.output))
     return ""
+
+
+def _kind_and_time(wait: WaitFor) -> tuple[Literal["process", "child", "time"], float]:
+    """What to wait for, and for how many seconds at most."""
+    if wait.process:
+        return "process", MAX_WAIT_S
+    if wait.child:
+        return "child", MAX_WAIT_S
+    if not wait.seconds:
+        return "time", _DEFAULT_WAIT_S
+    return "time", min(MAX_WAIT_S, max(_MIN_WAIT_S, wait.seconds))
 
 
 def _digest(text: str) -> str:

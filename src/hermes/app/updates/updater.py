@@ -197,10 +197,10 @@ class Updater:
         except BaseException as error:
             migrated = self._migrated(record)
             copies.switch(link, Path(record.previous_program))
-            copies.write_record(before)
             self._restart_gateways(link)
             if migrated:
                 self._restore(record)
+            copies.write_record(before)  # last: until then, an undo can finish this
             if not isinstance(error, HermesError):
                 raise
             raise HermesError(

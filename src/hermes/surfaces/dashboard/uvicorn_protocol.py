@@ -16,6 +16,7 @@ from hermes.surfaces.web.server import ServerProtocols
 
 TOO_SLOW = 4008
 """The close code for a slow reader, which can connect again with its cursor."""
+_NOT_UTF8 = 1007
 _WRITE_BUFFER_BYTES = 256 * 1024
 _CLOSE_FRAME_TIMEOUT_S = 2.0
 """For the close code to arrive."""
@@ -118,6 +119,19 @@ class Sockets(WebSocketsSansIOProtocol):
     def resume_writing(self) -> None:
         self._watch.end()
         super().resume_writing()
+
+    # pyrefly: ignore[missing-override-decorator]
+    def send_receive_event_to_app(self) -> None:
+        """Passes a message on. Text that is not UTF-8 ends this connection; uvicorn would log a traceback too."""
+        if self.curr_msg_data_type == "text" and not self.close_sent:
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:
+                self.frames = []
+                self.conn.send_close(_NOT_UTF8)
+                self.handle_parser_exception()
+                return
+        super().send_receive_event_to_app()
 
     # pyrefly: ignore[missing-override-decorator]
     async def send(self, message: Any) -> None:

@@ -24,7 +24,7 @@ t = translator(__name__)
 if TYPE_CHECKING:
     from hermes.app import App
     from hermes.app.agent import Agent
-    from hermes.settings import Secrets
+    from hermes.settings import Secrets, Settings
     from hermes.surfaces.gateway.listener import HttpListener
 
 ChatKind: TypeAlias = Literal["direct", "group", "channel"]
@@ -196,10 +196,23 @@ class GatewayPart:
     """A part of the gateway: an adapter, or a server such as the API."""
 
     name: str = ""
+    answers_requests: bool = False
+    """Somebody waits for its answers, so it runs until it has drained."""
 
     async def run(self, inlet: Inlet) -> None:
         """Connects and works until it is cancelled. Raises AdapterError when it can't go on."""
         raise NotImplementedError
+
+    async def drain(self, timeout_s: float) -> None:
+        """Accepts nothing more while it runs; returns once it has answered the rest, or that has taken too long."""
+
+    def can_renew(self, settings: "Settings") -> bool:
+        """Whether it can continue with these settings as it is, instead of being made again."""
+        del settings
+        return False
+
+    async def renew(self, secrets: "Secrets") -> None:
+        """Continues with new settings, which the app has already."""
 
     async def close(self) -> None:
         """Closes its connections. It may be called more than once."""

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Coroutine, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from hermes import __version__
@@ -143,13 +144,20 @@ class Gateway:
         )
 
     async def reload(self, settings: Settings, secrets: Secrets) -> None:
-        """Continues with new settings. Running turns keep the old ones; platforms connect again."""
-        await self._disconnect()
+        """Continues with new settings. Running turns keep the old ones; platforms connect again.
+
+        A part that answers requests goes on if it can, and otherwise drains first.
+        """
+        kept = self._kept_parts(settings, secrets)
+        await self._drain_parts(set(self._supervisors) - kept)
+        await self._disconnect(kept)
         self._app.settings = settings
         self._secrets = secrets
         self._access.use(settings.gateway)
         self._deliveries.settings = settings.gateway
         await self.agent.renew(secrets)
+        for name in kept:
+            await self._supervisors[name].part.renew(secrets)
         if self._app.exporters is not None:
             await asyncio.to_thread(self._app.exporters.reload, secrets)
         await self._listener.close()
@@ -164,7 +172,11 @@ class Gateway:
         """Drains and stops."""
         self.status.state = "draining"
         self._stopping.set()
-        await self._disconnect()
+        serving = {
+            name for name, one in self._supervisors.items() if one.part.answers_requests
+        }
+        draining = asyncio.ensure_future(self._drain_parts(serving))
+        await self._disconnect(serving)
         timeout_s = self._app.settings.gateway.drain_timeout
         try:
             async with asyncio.timeout(timeout_s):
@@ -175,6 +187,7 @@ class Gateway:
                 "turns still run after %g seconds; they are stopped and continue after the next start",
                 timeout_s,
             )
+        await draining
         await self.agent.close()
         await self._outages.close()
         await self._let_go()
@@ -213,6 +226,8 @@ class Gateway:
         deps = AdapterDeps(self._app, self._secrets, self.agent, self._listener)
         self._broken = []
         for name in configured_platforms(settings, self._secrets, self._app.home):
+            if name in self._supervisors:  # it goes on
+                continue
             try:
                 part = build_part(name, deps)
             except HermesError as error:
@@ -254,6 +269,8 @@ class Gateway:
     def _connect(self) -> None:
         loop = asyncio.get_running_loop()
         for name, supervisor in self._supervisors.items():
+            if name in self._running:
+                continue
             run = supervisor.run()
             if self._is_shared and name in self._deliveries.senders:
                 run.close()
@@ -293,28 +310,47 @@ class Gateway:
         found = [self._receiving.pop(name, None) for name in names]
         return [task for task in found if task is not None]
 
-    async def _disconnect(self) -> None:
-        """Stops receiving; every message that was received is on disk."""
+    def _kept_parts(self, settings: Settings, secrets: Secrets) -> set[str]:
+        """The parts that can continue with other settings as they are."""
+        wanted = configured_platforms(settings, secrets, self._app.home)
+        return {
+            name
+            for name, one in self._supervisors.items()
+            if name in wanted and one.part.can_renew(settings)
+        }
+
+    async def _drain_parts(self, names: AbstractSet[str]) -> None:
+        """Lets these parts answer the requests that they have accepted."""
+        timeout_s = self._app.settings.gateway.drain_timeout
+        parts = [self._supervisors[name].part for name in names]
+        await asyncio.gather(*(part.drain(timeout_s) for part in parts))
+
+    async def _disconnect(self, kept: AbstractSet[str]) -> None:
+        """Stops receiving, except in the kept parts; every message that was received is on disk."""
         leased = set(self._receiving)
-        others = [one for name, one in self._running.items() if name not in leased]
+        others = [
+            one for name, one in self._running.items() if name not in leased | kept
+        ]
         await cancel_until_ended(*others, *self._receiving_tasks(*leased))
         if self.status.state != "draining":
             if leased:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_LET_GO_TIMEOUT_S):
                         await self._deliveries.wait_idle()
-            await self._let_go()
-            await self._close_parts()
+            await self._let_go(kept)
+            await self._close_parts(kept)
 
-    async def _let_go(self) -> None:
-        """Gives back the leases on platforms."""
-        await cancel_until_ended(*self._running.values())
-        self._running.clear()
+    async def _let_go(self, kept: AbstractSet[str] = frozenset()) -> None:
+        """Gives back the leases on platforms, except those of the kept parts."""
+        names = set(self._running) - kept
+        await cancel_until_ended(*(self._running[name] for name in names))
+        for name in names:
+            del self._running[name]
 
-    async def _close_parts(self) -> None:
-        for supervisor in self._supervisors.values():
-            await supervisor.part.close()
-        self._supervisors.clear()
+    async def _close_parts(self, kept: AbstractSet[str] = frozenset()) -> None:
+        for name in set(self._supervisors) - kept:
+            await self._supervisors[name].part.close()
+            del self._supervisors[name]
 
     async def _recover_sessions(self, platform: str = "") -> None:
         """Ends turns that the last gateway left, on one platform or on all, and answers messages that wait."""

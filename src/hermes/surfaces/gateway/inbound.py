@@ -20,6 +20,7 @@ from hermes.core.answers import approval_hash
 from hermes.errors import AnswerRefused, HermesError, SessionNotFound, for_reader
 from hermes.primitives.recent import RecentDict
 from hermes.primitives.tasks import BackgroundTasks
+from hermes.primitives.untyped import number_in_text
 from hermes.schema.events import ApprovalRequested, QuestionAsked
 from hermes.schema.messages import Image, UserMessage
 from hermes.settings.gateway import GatewaySettings
@@ -491,15 +492,13 @@ def _sender_name(inbound: Inbound) -> str:
 
 def _pressed_option(asked: QuestionAsked, word: str) -> str:
     """The option that a button stands for."""
-    if word.isdigit() and int(word) < len(asked.options):
-        return asked.options[int(word)]
+    number = number_in_text(word)
+    if number is not None and number < len(asked.options):
+        return asked.options[number]
     return word
 
 
 def _chosen_option(text: str, options: tuple[str, ...]) -> str:
     """The option that a number stands for; otherwise the text."""
-    return (
-        options[int(text) - 1]
-        if text.isdigit() and 0 < int(text) <= len(options)
-        else text
-    )
+    number = number_in_text(text) or 0
+    return options[number - 1] if 0 < number <= len(options) else text

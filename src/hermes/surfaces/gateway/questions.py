@@ -9,6 +9,7 @@ import msgspec
 from hermes.commands.markdown import code_block
 from hermes.core.answers import approval_hash
 from hermes.primitives.recent import RecentDict
+from hermes.primitives.untyped import number_in_text
 from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
@@ -76,11 +77,10 @@ def read_press(data: str) -> Press | None:
     """Reads the data of a button; None if it is not one of ours."""
     mark, _, rest = data.partition(":")
     number, _, word = rest.partition(":")
-    return (
-        Press(int(number), word)
-        if mark == "ask" and number.isdigit() and word
-        else None
-    )
+    piece = number_in_text(number)
+    if mark != "ask" or piece is None or not word:
+        return None
+    return Press(piece, word)
 
 
 def verdict_of(word: str) -> Verdict | None:

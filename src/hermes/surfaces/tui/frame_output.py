@@ -44,6 +44,13 @@ class FrameOutput(ClickOutput):
         self.flush()
 
     # pyrefly: ignore[missing-override-decorator]
+    def erase_down(self) -> None:
+        """Erases from the start of the row to the end of the window. Not from the first column on: where that is the
+        whole window, tmux would keep it in its scrollback.
+        """
+        self.write_raw("\r\x1b[K\x1b[C\x1b[J\r")
+
+    # pyrefly: ignore[missing-override-decorator]
     def flush(self) -> None:
         if self.held:
             return

@@ -149,19 +149,41 @@ class ToolCards:
 
     def finish(self, event: Mapping[str, Any], columns: int) -> Iterator[Row]:
         """Yields the rows of a finished call; nothing yet if its neighbours may be shown with it."""
-        name, ok = event["name"], event.get("ok", True)
+        ok = event.get("ok", True)
         text = unfenced(event.get("text", ""))
-        card = self._open.pop(event["call_id"], None)
-        if card is None:  # it did not start: its arguments were wrong, for example
-            words = self._requested.get(event["call_id"]) or call_words(name, "{}")
-            card = ToolCard(words, None)
+        card = self._closed(event)
         self.details.add(card.label, text, card.words.object)
         if ok and card.words.kind:
             self._together.append(_Together(card.words, card.since, event["ts"]))
             return
         yield from self.flush(columns)
+        yield from self._finished(card, event, text, columns, ok=ok)
+        if not ok:
+            yield from self._sandbox_notes(text, columns)
+
+    def _closed(self, event: Mapping[str, Any]) -> ToolCard:
+        """Removes the card of a finished call from the open ones, and returns it."""
+        call_id = event["call_id"]
+        card = self._open.pop(call_id, None)
+        if card is not None:
+            return card
+        # The call did not start: its arguments were wrong, for example.
+        words = self._requested.get(call_id) or call_words(event["name"], "{}")
+        return ToolCard(words, None)
+
+    def _finished(
+        self,
+        card: ToolCard,
+        event: Mapping[str, Any],
+        text: str,
+        columns: int,
+        *,
+        ok: bool,
+    ) -> Iterator[Row]:
+        """Yields the heading of a finished call, then its diffs or its output."""
         took = "" if card.since is None else duration(event["ts"] - card.since)
-        exit_status = outcome(text) if name in COMMAND_TOOLS else ""
+        is_command = event["name"] in COMMAND_TOOLS
+        exit_status = outcome(text) if is_command else ""
         diffs = diffs_in(text)
         if ok:
             yield self._heading(card.label, took, columns, changes=_changes(diffs))
@@ -170,6 +192,8 @@ class ToolCards:
             yield from self._failed(
                 card.label, took, reason, columns, is_short=bool(exit_status)
             )
+        if not diffs and (exit_status or (ok and is_command)):
+            yield from self._folded(card, text, columns, ok=ok)
         if diffs and not card.diff_shown:
             yield from diff_rows(
                 diffs,
@@ -179,10 +203,6 @@ class ToolCards:
                 name=card.words.object,
                 hint=self._hint,
             )
-        elif not diffs and (exit_status or (ok and name in COMMAND_TOOLS)):
-            yield from self._folded(card, text, columns, ok=ok)
-        if not ok:
-            yield from self._sandbox_notes(text, columns)
 
     def flush(self, columns: int) -> Iterator[Row]:
         """Yields the row of the calls that are shown together, and forgets them."""

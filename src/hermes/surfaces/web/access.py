@@ -23,7 +23,7 @@ Need: TypeAlias = Literal[
     "models",
     "sessions",
 ]
-"""The scope that a route needs. `open` routes need none; the source is checked anyway."""
+"""The scope that a route needs. `open` routes need none, but the request's source is still checked."""
 
 RequestHeaders: TypeAlias = dict[str, list[str]]
 """Every value of each header, by its name in lower case."""
@@ -36,10 +36,10 @@ _FORGET_AFTER_S = 600.0
 
 
 class LoginThrottle:
-    """Slows down guessing: after five wrong credentials of a kind, each further one doubles the wait.
+    """Slows down guessing: after five wrong credentials of a kind, each further one doubles the delay.
 
-    It counts failures by kind of credential, wherever they come from; this machine is no
-    exception.
+    Failures are counted by kind of credential, wherever they come from, including this
+    machine.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -48,14 +48,14 @@ class LoginThrottle:
         self.failures = 0
 
     def wait(self, kind: str) -> float:
-        """Seconds until the next attempt is looked at; 0 for now."""
+        """Seconds until the next attempt will be checked; 0 if it may be now."""
         _, until, _ = self._kinds.get(kind, (0, 0.0, 0.0))
         return max(0.0, until - self._clock())
 
     def failed(self, kind: str) -> float:
-        """Counts a wrong credential; returns the seconds to wait, also those that were not over yet.
+        """Counts a wrong credential. Returns the seconds to wait, including what is left of the last wait.
 
-        An attempt that comes too early does not lengthen the wait: it was not looked at.
+        An early attempt does not extend the wait, because it was not checked.
         """
         now = self._clock()
         count, until, last = self._kinds.get(kind, (0, 0.0, 0.0))
@@ -71,11 +71,11 @@ class LoginThrottle:
         return penalty
 
     def succeeded(self, kind: str) -> None:
-        """Forgets the failures of a kind."""
+        """Resets the failures of a kind."""
         self._kinds.pop(kind, None)
 
     def refuse(self, kind: str, refusal: Refusal) -> NoReturn:
-        """Counts a wrong credential and raises the refusal, or a 429 while there is a wait."""
+        """Counts a wrong credential and raises the refusal, or a 429 if the caller has to wait."""
         if wait := self.failed(kind):
             raise Refusal(
                 429,
@@ -95,13 +95,13 @@ class Caller(Protocol):
 
 
 class Source(NamedTuple):
-    """Where requests to a server may come from. `setting` is where its addresses are configured."""
+    """Where requests to a server may come from. `setting` names the setting with its addresses."""
 
     addresses: Addresses
     setting: str
 
     def check(self, headers: RequestHeaders, *, arrives_by_link: bool) -> None:
-        """Refuses requests to other names, and those that pages of other sites make."""
+        """Refuses requests for other host names, and requests made by pages of other sites."""
         hosts, origins = headers.get("host", []), headers.get("origin", [])
         if len(hosts) != 1 or len(origins) > 1:
             raise Refusal(400, "A request has one Host and at most one Origin.")
@@ -124,7 +124,7 @@ class Source(NamedTuple):
 
 
 class AccessControl:
-    """Decides who may use a server. This one admits everybody.
+    """Decides who may use a server. This base class admits everybody.
 
     It is for servers whose endpoints check their callers themselves, such as webhooks.
     """
@@ -134,28 +134,28 @@ class AccessControl:
     def identify(
         self, scope: Scope, headers: RequestHeaders, method: str
     ) -> Caller | None:
-        """Whoever sent the request; None when nobody has to say so. Raises Refusal."""
+        """The sender of the request; None if callers need not identify themselves. Raises Refusal."""
         del scope, headers, method
 
     def response_headers(self, headers: ResponseHeaders) -> ResponseHeaders:
-        """The headers of a response, with those that every response has."""
+        """Adds the headers that every response has."""
         return headers
 
     def connection(
         self, caller: Caller, scope: Scope, receive: Receive, send: Send
     ) -> AbstractAsyncContextManager[tuple[Receive, Send]]:
-        """Surrounds a request while it is served; it can end it early."""
+        """Wraps a request while it is served; may end it early."""
         del caller, scope
         return nullcontext((receive, send))
 
 
 def covers(held: Iterable[str], need: Need) -> bool:
-    """Whether a credential with these scopes may do what needs that one."""
+    """Whether a credential with these scopes covers the scope that is needed."""
     return need == "open" or need in held or "admin" in held
 
 
 def bearer_token(headers: RequestHeaders) -> str | None:
-    """The token of the Authorization header; None without the header, empty if it has none."""
+    """The token of the Authorization header; None without the header, empty if it holds no token."""
     values = headers.get("authorization", [])
     if not values:
         return None

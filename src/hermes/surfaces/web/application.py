@@ -19,8 +19,8 @@ _RESPONSE_STARTS = frozenset({"http.response.start", "websocket.http.response.st
 class WebApplication:
     """Checks every request, then passes it to its route with the caller in the ASGI scope.
 
-    The checks, in order: Host and Origin, the credential, whether there is such a route,
-    the scope. So a stranger can't tell which routes there are.
+    The checks, in order: Host and Origin, the credential, whether the route exists, the
+    scope. This way a stranger can't find out which routes exist.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class WebApplication:
         except Refusal as refusal:
             await self._refuse(refusal, scope, receive, send_guarded)
             return
-        except HermesError as error:  # such as keys that can't be read
+        except HermesError as error:  # for example, the keys can't be read
             log.error("a request was refused: %s", in_sentences(error))  # noqa: TRY400 - no more to say
             refusal = Refusal(
                 500, "Hermes can't check credentials.", "The log has more."
@@ -61,7 +61,7 @@ class WebApplication:
             await route.serve(scope, receiving, sending)
 
     def _admit(self, scope: Scope) -> tuple[Route, Caller | None]:
-        """The route of a request and who sent it. Raises Refusal."""
+        """Returns the route of a request and its sender. Raises Refusal."""
         protocol, path = scope["type"], scope["path"]
         method = "GET" if protocol == "websocket" else scope["method"]
         headers = _headers(scope)
@@ -102,7 +102,7 @@ class WebApplication:
 
 
 class InEnglish:
-    """Answers programs in English, whatever the process speaks: errors are part of an interface."""
+    """Answers programs in English, whatever the user's language: errors are part of the API."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application

@@ -1,7 +1,7 @@
 """`Endpoint` declares a route: its method, path, scope and types.
 
-Routing, access control and the OpenAPI description are made from it, so that none of
-them can lack a route.
+Routing, access control and the OpenAPI description are derived from it, so none of them
+can miss a route.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ log = logging.getLogger("hermes.web")
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "WEBSOCKET"]
 
 CALLER = "hermes.caller"
-"""Where an ASGI scope holds the caller of a request."""
+"""The key of the caller in an ASGI scope."""
 MAX_BODY_BYTES = 16 * 1024 * 1024
-"""The default; pictures are sent in a body."""
+"""The default limit of a request body. Images are sent in bodies."""
 MIN_GZIP_BYTES = 700
-"""Shorter answers fit into one packet anyway."""
+"""Shorter responses fit into one packet anyway."""
 _GZIP_LEVEL = 5
 _MAX_GZIP_IN_LOOP_BYTES = 32 * 1024
 _MAX_PATH_NUMBER = 2**63 - 1
@@ -51,7 +51,7 @@ class Acknowledged(msgspec.Struct, frozen=True):
 
 
 class EndpointCall(NamedTuple):
-    """A request as its handler sees it: query and body have the types of the endpoint."""
+    """A request as passed to its handler: query and body have the endpoint's types."""
 
     path: dict[str, Any]
     query: Any
@@ -60,7 +60,7 @@ class EndpointCall(NamedTuple):
 
     @property
     def caller(self) -> Any:
-        """Whoever sent it, as the access control identified them."""
+        """The sender, as identified by the access control."""
         return self.request.scope[CALLER]
 
 
@@ -117,7 +117,7 @@ def routes_of(endpoints: Iterable[Endpoint], errors: ErrorFormat) -> list[Route]
 
 
 def find_file(folder: Path, name: str) -> Path | None:
-    """The file of that name below a folder; None when there is none, or it lies elsewhere."""
+    """The file of that name below a folder; None if it does not exist or is outside the folder."""
     try:
         path = (folder / name).resolve()
         is_inside = path.is_relative_to(folder.resolve())
@@ -137,7 +137,7 @@ async def read_body(request: Request, max_bytes: int) -> bytes | None:
 
 
 def _serve_request(endpoint: Endpoint, errors: ErrorFormat) -> ASGIApp:
-    """The boundary of a request: an error ends this one, and the others go on."""
+    """Serves one request. An error ends only this request."""
     handle = _handler(endpoint)
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
@@ -161,20 +161,20 @@ def _serve_request(endpoint: Endpoint, errors: ErrorFormat) -> ASGIApp:
             if not is_started:
                 await errors.response(refusal, scope)(scope, receive, send)
             elif not isinstance(error, ClientDisconnect):
-                # Too late for another response. This one ends without its end, which
-                # clients notice.
+                # Too late for another response. This one is cut off, which clients
+                # notice.
                 log.warning("%s was cut off: %s", endpoint.path, refusal.error)
 
     return serve
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Whether the client reads compressed answers."""
+    """Whether the client accepts compressed responses."""
     return "gzip" in request.headers.get("accept-encoding", "")
 
 
 async def _json(value: object, request: Request) -> Response:
-    """A JSON answer, compressed where that saves something; in a thread if it is long."""
+    """A JSON response, compressed if that is worth it; encoded in a thread if it is long."""
     response = json_response(value)
     content = bytes(response.body)
     if len(content) < MIN_GZIP_BYTES or not accepts_gzip(request):
@@ -235,7 +235,7 @@ def _serve_socket(endpoint: Endpoint) -> ASGIApp:
             return
         try:
             await endpoint.handler(socket, query)
-        except WebSocketDisconnect as gone:  # the usual end: a page was closed
+        except WebSocketDisconnect as gone:  # the usual end: the page was closed
             log.debug("the peer of %s is gone (%s)", endpoint.path, gone.code)
         except Exception:  # the boundary of a request
             log.exception("the WebSocket %s failed", endpoint.path)

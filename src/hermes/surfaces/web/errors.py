@@ -1,4 +1,4 @@
-"""Errors as callers see them: a refusal, and the wire formats that report it."""
+"""Errors as callers see them: refusals, and the formats in which they are sent."""
 
 import errno
 
@@ -32,7 +32,7 @@ _STATUS: tuple[tuple[type[HermesError], int], ...] = (
     (StoreFull, 507),
     (ModelError, 502),
 )
-"""The other errors of Hermes are a 400: the caller can put them right."""
+"""Other Hermes errors become a 400, because the caller can correct them."""
 
 
 class Refusal(Exception):
@@ -62,7 +62,7 @@ class Refusal(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that belong to it in every format."""
+        """The headers of the response in every format."""
         if not self.wait:
             return {}
         return {"retry-after": str(max(1, round(self.wait)))}
@@ -72,7 +72,7 @@ class ErrorFormat:
     """Reports errors as JSON: `{"error": ..., "hint": ...}`. Subclasses change that."""
 
     def refusal(self, error: Exception) -> Refusal | None:
-        """Describes an error to the caller; None for one that nobody expected."""
+        """Converts an error to a refusal; None for an unexpected one."""
         match error:
             case Refusal():
                 return error
@@ -90,14 +90,14 @@ class ErrorFormat:
         return Refusal(422, f"The {error.part} can't be read: {error}")
 
     def failed(self, error: HermesError) -> Refusal:
-        """Describes an error of Hermes."""
+        """Describes a HermesError."""
         kinds = (status for kind, status in _STATUS if isinstance(error, kind))
         return Refusal(
             next(kinds, 400), translated(error.words), translated(error.hint_words)
         )
 
     def unexpected(self, error: Exception) -> Refusal:
-        """Describes an error that nobody expected. It is in the log."""
+        """Describes an unexpected error. The details are in the log."""
         if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
             return Refusal(
                 503,
@@ -107,12 +107,12 @@ class ErrorFormat:
         return Refusal(500, f"{type(error).__name__}: {error}", "The log has more.")
 
     def not_found(self, scope: Scope, allowed: frozenset[str]) -> Refusal:
-        """Describes a request that no route serves; `allowed` are methods that it has."""
+        """Describes a request without a route; `allowed` are the methods that its path has."""
         del scope, allowed
         return Refusal(404, "There is nothing here.")
 
     def response(self, refusal: Refusal, scope: Scope) -> Response:
-        """The refusal in this format."""
+        """The response for a refusal."""
         del scope
         return json_response(
             {"error": refusal.error, "hint": refusal.hint},
@@ -122,7 +122,7 @@ class ErrorFormat:
 
 
 class TextErrors(ErrorFormat):
-    """Reports errors as plain text and keeps the details of failures to the log."""
+    """Reports errors as plain text. Details of failures go only to the log."""
 
     @override
     def failed(self, error: HermesError) -> Refusal:

@@ -1,4 +1,4 @@
-"""Where a server listens, and its names: the values that `Host` and `Origin` may have. Ports and schemes count."""
+"""A server's address and names: the values that `Host` and `Origin` may have, including port and scheme."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ Port: TypeAlias = Annotated[
 
 
 def listening_on(section: _S, host: str | None, port: int | None) -> _S:
-    """A section of the settings, with the values of command-line options in place of its own."""
+    """A section of the settings, overridden by command-line options."""
     if port is not None and not 0 <= port <= 65535:
         raise UsageError(
             t("{port} is not a port.", port=port), hint=t("Use 0 to 65535.")
@@ -48,7 +48,7 @@ def listening_on(section: _S, host: str | None, port: int | None) -> _S:
 
 
 class Addresses:
-    """The hosts and origins of one server. `host` is what it listens on."""
+    """The hosts and origins of one server. `host` is the address it listens on."""
 
     def __init__(
         self, scheme: str, host: str, port: int, public_urls: Iterable[str] = ()
@@ -71,9 +71,9 @@ class Addresses:
         return self._plain(host) in self._own or host in self._public_hosts
 
     def knows_origin(self, origin: str, host: str) -> bool:
-        """Whether a page of that origin is ours, for a request to that `Host`.
+        """Whether a page of that origin belongs to this server, for a request to that `Host`.
 
-        A page on another port of this machine is somebody else's, as is one that came by another of our names.
+        A page from another port of this machine does not, nor does one loaded under another of our names.
         """
         name = host.strip().lower()
         is_own = self._plain(name) in self._own and origin == f"{self._scheme}://{name}"
@@ -85,7 +85,7 @@ class Addresses:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """Whether only this machine can reach the address."""
     if host.lower() == "localhost":
         return True
     try:
@@ -95,7 +95,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_wildcard(host: str) -> bool:
-    """Whether it means every address of this machine."""
+    """Whether the address means all interfaces of this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_unspecified
     except ValueError:

@@ -7,16 +7,16 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_TIMEOUT_S = 20.0
-"""For the whole head of a request."""
+"""The time for the whole head of a request."""
 BODY_TIMEOUT_S = 60.0
-"""Without a byte in the middle of a body."""
+"""The time without a byte in the middle of a body."""
 _BLANKS = (b" ", b"\t")
 
 
 class StrictConnection(h11.Connection):
-    """Refuses requests whose end two servers could see in different places.
+    """Refuses requests whose length two servers could read differently (request smuggling).
 
-    Those have folded headers, or Content-Length beside Transfer-Encoding; h11 accepts both.
+    These have folded headers, or both Content-Length and Transfer-Encoding; h11 accepts both.
     """
 
     # pyrefly: ignore[missing-override-decorator]
@@ -27,7 +27,7 @@ class StrictConnection(h11.Connection):
 
 
 class StrictHttpProtocol(H11Protocol):
-    """Drops a peer whose request does not arrive. A response may take any time."""
+    """Drops a client whose request does not arrive in time. A response may take any time."""
 
     head_timeout_s = HEAD_TIMEOUT_S
     body_timeout_s = BODY_TIMEOUT_S
@@ -56,8 +56,8 @@ class StrictHttpProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _restart_timer(self) -> None:
-        """A head has one timeout, however it trickles in; a body has a new one with each piece."""
-        if self.transport.get_protocol() is not self:  # it became a WebSocket
+        """Restarts the timeout. A head has one for all of it; in a body, each piece starts a new one."""
+        if self.transport.get_protocol() is not self:  # upgraded to a WebSocket
             self._cancel_timer()
             return
         state = self.conn.their_state
@@ -73,7 +73,7 @@ class StrictHttpProtocol(H11Protocol):
         self._timer = None
         if (
             self.flow.read_paused and not self._is_for_head
-        ):  # we are behind, not the peer
+        ):  # we are slow, not the client
             self._restart_timer()
         else:
             self.transport.abort()

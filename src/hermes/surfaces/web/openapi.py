@@ -19,7 +19,7 @@ _FAILURE = {
 
 
 def describe(endpoints: Sequence[Endpoint], title: str) -> dict[str, Any]:
-    """The document. A WebSocket is described as the GET request that opens it."""
+    """Returns the document. A WebSocket is described as the GET request that opens it."""
     types: set[Any] = {
         kind
         for one in endpoints

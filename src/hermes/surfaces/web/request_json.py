@@ -1,6 +1,6 @@
-"""Decodes JSON and query strings of requests into a given type.
+"""Decodes JSON bodies and query strings into a given type.
 
-Whatever was sent, the only error is `InvalidRequest`, with the reason.
+Whatever was sent, the only error raised is `InvalidRequest`, with the reason.
 """
 
 from collections.abc import Collection, Mapping
@@ -12,11 +12,11 @@ T = TypeVar("T")
 Part: TypeAlias = Literal["request", "address"]
 
 _MAX_INTEGER = 2**63 - 1
-"""The largest that the database, and most other languages, can hold."""
+"""The largest integer that the database, and most other languages, can hold."""
 
 
 class InvalidRequest(ValueError):
-    """A request can't be decoded. `is_json`: it is JSON, but of another shape."""
+    """A request can't be decoded. `is_json`: it is JSON, but not of the expected type."""
 
     def __init__(self, reason: str, *, is_json: bool, part: Part = "request") -> None:
         super().__init__(reason)
@@ -41,7 +41,7 @@ def read_json(content: bytes, kind: type[T]) -> T:
 
 
 def read_query(given: Mapping[str, str], kind: type[T]) -> T:
-    """Decodes the parameters of an address. Raises InvalidRequest."""
+    """Decodes query parameters. Raises InvalidRequest."""
     try:
         found = msgspec.convert(dict(given), kind, strict=False)
     except msgspec.ValidationError as error:

@@ -1,4 +1,4 @@
-"""The routes of a server: which endpoint serves a request, and what it needs."""
+"""The routes of a server: which endpoint serves a request, and which scope it needs."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ READING = frozenset({"GET", "HEAD"})
 
 
 class Route(NamedTuple):
-    """Requests that are served alike. No `methods` stands for all of them."""
+    """A path and what serves it. Empty `methods` means all methods."""
 
     protocol: Protocol
     methods: frozenset[str]
@@ -23,18 +23,18 @@ class Route(NamedTuple):
     serve: ASGIApp
     convertors: Mapping[str, Any] = {}
     is_page: bool = False
-    """A page that people reach by a link from another site."""
+    """Whether it is a page that people open through a link on another site."""
 
 
 class RoutedRequest(NamedTuple):
-    """A route with the values that a path has for its parameters."""
+    """A route, with the values of its path parameters."""
 
     route: Route
     path_params: dict[str, Any]
 
 
 class RouteTable:
-    """Finds the route of a request. A path that is not in the table can't be reached.
+    """Finds the route of a request. Paths that are not in the table can't be reached.
 
     Routes that come and go, such as those of a plugin, belong to a named group.
     """
@@ -46,7 +46,7 @@ class RouteTable:
         self._ignore_trailing_slash = ignore_trailing_slash
 
     def add(self, routes: Iterable[Route], group: str = "") -> None:
-        """Adds routes. A named group replaces the one of that name."""
+        """Adds routes. A named group replaces an existing group of that name."""
         if group:
             self._groups[group] = list(routes)
         else:
@@ -62,18 +62,17 @@ class RouteTable:
         return [route for group in self._groups.values() for route in group]
 
     def find(self, protocol: str, method: str, path: str) -> RoutedRequest | None:
-        """The route of a request; None when there is none."""
+        """The route of a request; None if there is none."""
         for route, found in self._at(protocol, path):
             if route.methods and method not in route.methods:
                 continue
-            params = found.groupdict()
-            for name, convertor in route.convertors.items():
-                params[name] = convertor.convert(params[name])
-            return RoutedRequest(route, params)
+            params = _converted(route, found)
+            if params is not None:
+                return RoutedRequest(route, params)
         return None
 
     def allowed_methods(self, protocol: str, path: str) -> frozenset[str]:
-        """The methods of the routes whose path is exactly this one."""
+        """The methods that routes allow for exactly this path."""
         exact = (
             route.methods
             for route, found in self._at(protocol, path)
@@ -90,3 +89,14 @@ class RouteTable:
                     continue
                 if found := route.path.fullmatch(path):
                     yield route, found
+
+
+def _converted(route: Route, found: re.Match[str]) -> dict[str, Any] | None:
+    """The parameters of a path; None if one is no value of its type, such as a number with thousands of digits."""
+    params: dict[str, Any] = found.groupdict()
+    try:
+        for name, convertor in route.convertors.items():
+            params[name] = convertor.convert(params[name])
+    except ValueError:
+        return None
+    return params

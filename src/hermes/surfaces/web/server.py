@@ -1,4 +1,4 @@
-"""Listens and serves: one socket and one uvicorn, set up alike for every server of Hermes."""
+"""Listens and serves: one socket and one uvicorn, configured alike for every server of Hermes."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ t = translator(__name__)
 _BACKLOG_CONNECTIONS = 2048
 _SHUTDOWN_TIMEOUT_S = 5
 _KEEP_ALIVE_S = 75
-"""Whoever closes an idle connection may cross a request on its way, so let it be the client."""
+"""Closing an idle connection can collide with a request on its way, so it is left to the client."""
 _MAX_MESSAGE_BYTES = 1024 * 1024
 _PING_INTERVAL_S = 30.0
 _PING_TIMEOUT_S = 60.0
@@ -38,29 +38,29 @@ class ListenAddress(NamedTuple):
 
     @classmethod
     def of(cls, settings: ListenSettings, listener: socket.socket) -> "ListenAddress":
-        """Where a server with these settings listens; the socket knows its port."""
+        """The address of a server with these settings. The port comes from the socket."""
         scheme = "https" if settings.tls_cert else "http"
         return cls(scheme, settings.host, listener.getsockname()[1])
 
     @property
     def url(self) -> str:
-        """Its address on this machine."""
+        """Its URL on this machine."""
         host = "127.0.0.1" if is_wildcard(self.host) else self.host
         return f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 class ServerProtocols(NamedTuple):
-    """How a server speaks with its peers; without `websockets` it has none."""
+    """The protocols of a server. Without `websockets`, it serves no WebSockets."""
 
     http: type[StrictHttpProtocol] = StrictHttpProtocol
     websockets: type[asyncio.Protocol] | None = None
 
 
 class WebServer:
-    """Serves an ASGI application on a socket that listens already.
+    """Serves an ASGI application on a socket that is already listening.
 
-    There is no access log, so that no address ends up in a file. Forwarded headers are
-    ignored; the settings say how the server is reached.
+    There is no access log, so that no client address is written to a file. Forwarded headers
+    are ignored; the settings say how the server is reached.
     """
 
     def __init__(
@@ -98,13 +98,13 @@ class WebServer:
         self._serving: asyncio.Task[None] | None = None
 
     def start(self) -> "asyncio.Task[None]":
-        """Begins to serve; the task ends with the server."""
+        """Starts serving. The task ends when the server does."""
         loop = asyncio.get_running_loop()
         self._serving = loop.create_task(self._server.serve(sockets=[self._listener]))
         return self._serving
 
     async def serve(self, ready: Callable[[], object]) -> None:
-        """Serves until it is cancelled; calls `ready` once it has begun."""
+        """Serves until it is cancelled. Calls `ready` once it has started."""
         serving = self.start()
         ready()
         try:
@@ -113,7 +113,7 @@ class WebServer:
             await self.stop()
 
     async def stop(self) -> None:
-        """Gives requests a moment to end, then closes everything."""
+        """Gives running requests a moment to finish, then closes everything."""
         self._server.should_exit = True
         if self._serving is not None:
             await self._serving
@@ -122,7 +122,7 @@ class WebServer:
 class _UvicornServer(uvicorn.Server):
     """Survives running out of file handles and leaves signals to its caller.
 
-    uvicorn would raise them again before anything is closed.
+    uvicorn would raise the signals again before anything is closed.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class _UvicornServer(uvicorn.Server):
 
     # pyrefly: ignore[missing-override-decorator]
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to serve on sockets that listen already."""
+        """Starts serving on sockets that are already listening."""
         await super().startup(sockets=[])
         what = f"accepting connections of {self._name}"  # not translated: for the log
         tls = self.config.ssl
@@ -159,13 +159,13 @@ class _UvicornServer(uvicorn.Server):
 
 
 def listen(host: str, port: int, *, who: str, hint: str) -> socket.socket:
-    """A socket that listens already, so that clients wait instead of being turned away.
+    """Opens a listening socket, so that early clients wait instead of being refused.
 
-    Raises HermesError when that is not possible.
+    Raises HermesError if that is not possible.
     """
     name = (host or "::").strip("[]")
     family = socket.AF_INET6 if ":" in name else socket.AF_INET
-    # With the protocol named, asyncio turns Nagle's algorithm off.
+    # With an explicit protocol number, asyncio turns Nagle's algorithm off.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -215,7 +215,7 @@ def require_safe(settings: ListenSettings, *, section: str, who: str) -> None:
 
 
 def require_certificate(settings: ListenSettings, *, section: str) -> None:
-    """Raises SettingsError when the certificate and its key can't be used together."""
+    """Raises SettingsError if the certificate and its key can't be used together."""
     cert, key = settings.tls_cert, settings.tls_key
     if bool(cert) != bool(key):
         raise SettingsError(
@@ -246,5 +246,5 @@ def require_certificate(settings: ListenSettings, *, section: str) -> None:
 
 
 def _no_password() -> str:
-    """Refuses to ask: there may be nobody at the terminal."""
+    """Refuses to ask for a password: there may be nobody at the terminal."""
     raise ValueError("the key has a password")  # not translated: from inside a library

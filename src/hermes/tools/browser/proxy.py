@@ -16,7 +16,7 @@ import msgspec
 from hermes.errors import ToolFailed
 from hermes.primitives.acceptor import Acceptor, accept_streams
 from hermes.primitives.tasks import BackgroundTasks, run_until_first, running
-from hermes.tools.web.address_check import AddressCheck, Passage
+from hermes.tools.web.address_check import AddressCheck, CheckedAddress
 from hermes.tools.web.urls import WebAddress, read_url
 
 _MAX_HEAD_BYTES = 64 * 1024
@@ -110,14 +110,14 @@ class GateProxy:
         head = _read_head(await reader.readuntil(b"\r\n\r\n"))
         self._authenticate(head)
         if head.method == "CONNECT":
-            passage = await self._pass(f"https://{head.target}/")
-            async with _connected(passage) as (upstream, sink):
+            checked = await self._check(f"https://{head.target}/")
+            async with _connected(checked) as (upstream, sink):
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 await run_until_first(_copy(reader, sink), _copy(upstream, writer))
         else:
-            passage = await self._pass(head.target)
-            async with _connected(passage) as (upstream, sink):
-                sink.write(_forwarded(head, passage.place))
+            checked = await self._check(head.target)
+            async with _connected(checked) as (upstream, sink):
+                sink.write(_forwarded(head, checked.place))
                 async with running(_copy(reader, sink)):
                     writer.write(_closing(await upstream.readuntil(b"\r\n\r\n")))
                     await _copy(upstream, writer)
@@ -136,7 +136,7 @@ class GateProxy:
                 'Proxy-Authenticate: Basic realm="hermes"\r\n',
             )
 
-    async def _pass(self, url: str) -> Passage:
+    async def _check(self, url: str) -> CheckedAddress:
         try:
             return await self._gate.check(read_url(url), self._approved)
         except ToolFailed as error:
@@ -149,22 +149,22 @@ class GateProxy:
 
 @contextlib.asynccontextmanager
 async def _connected(
-    passage: Passage,
+    checked: CheckedAddress,
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """Opens a connection to the first checked address that accepts one."""
     problem: Exception = OSError("no address")
-    for address in passage.addresses:
+    for address in checked.addresses:
         try:
             async with asyncio.timeout(_UPSTREAM_CONNECT_TIMEOUT_S):
                 reader, writer = await asyncio.open_connection(
-                    str(address), passage.place.port, limit=_MAX_HEAD_BYTES
+                    str(address), checked.place.port, limit=_MAX_HEAD_BYTES
                 )
             break
         except (OSError, TimeoutError) as error:
             problem = error
     else:
         raise _Refused(
-            "502 Bad Gateway", f"{passage.place.authority} can't be reached."
+            "502 Bad Gateway", f"{checked.place.authority} can't be reached."
         ) from problem
     try:
         yield reader, writer

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import repeat
 from pathlib import Path
 
 import msgspec
@@ -10,6 +10,7 @@ import msgspec
 _HIDDEN = frozenset((".git", ".hg", ".svn"))
 _MAX_BYTES = 256 * 1024
 _STAR = "[^/]*"
+_ENDS_OF_NAME = ("*", "/", "|", ")", "(?:")
 _WILDCARDS = {
     "/**/": "/(?:.*/)?",
     "**/": "(?:.*/)?",
@@ -18,10 +19,12 @@ _WILDCARDS = {
     "*": _STAR,
     "?": "[^/]",
 }
-_GLOB_TOKEN = re.compile(
-    r"/\*\*/?|\*\*/?|\[!?[^/][^\]/]{0,255}+\]|[^/*?\[{},]+|.", re.DOTALL
-)
-"""Matches a wildcard, a class of characters, plain text, or one sign."""
+_SIGNS = {sign: re.escape(sign) for sign in "{},"}
+_GLOB_TOKEN = re.compile(r"/\*\*/?|\*\*/?|[^/*?\[{},]+|\[+|.", re.DOTALL)
+"""Matches a wildcard, plain text, or one sign, outside of classes of characters."""
+_CLASS = re.compile(r"\[!?[^/][^\]/]{0,255}+\]")
+_LONGEST_CLASS = 259
+_CLASS_END = re.compile(r"[\]/]")
 
 
 class IgnoreRule(msgspec.Struct, frozen=True):
@@ -129,35 +132,68 @@ def _parse(line: str) -> IgnoreRule | None:
 def glob_regex(glob: str) -> str:
     """A glob as a regular expression: `*` and `?` stay within a name, `**` does not, `{a,b}` is either."""
     result: list[str] = []
-    depth = 0
+    known = dict(_WILDCARDS)  # what each part becomes, if that depends on nothing else
+    depth = at = 0
     last_brace = glob.rfind("}")
-    for found in _GLOB_TOKEN.finditer(glob):
-        part = found[0]
-        if part in _WILDCARDS:
-            result.append(_WILDCARDS[part])
-        elif part[0] == "[" and len(part) > 1:
+    for part, is_class in _glob_parts(glob):
+        if is_class:
             result.append("[" + part[1:].replace("\\", "\\\\").replace("!", "^", 1))
-        elif part == "{" and found.start() < last_brace:
+        elif part in known:
+            result.append(known[part])
+        elif part == "{" and at < last_brace:
             depth += 1
             result.append("(?:")
         elif part == "}" and depth:
             depth -= 1
             result.append(")")
+        elif part == "," and depth:
+            result.append("|")
+        elif part in _SIGNS:
+            result.append(_SIGNS[part])
         else:
-            result.append("|" if part == "," and depth else re.escape(part))
+            result.append(known.setdefault(part, re.escape(part)))
+        at += len(part)
     return "".join(_without_retries(result))
 
 
-def _without_retries(pieces: list[str]) -> Iterator[str]:
+def _glob_parts(glob: str) -> Iterator[tuple[str, bool]]:
+    """Yields the parts of a glob, and whether each is a class of characters."""
+    at = 0
+    for found in _classes(glob):
+        if (start := found.start()) > at:
+            yield from zip(_GLOB_TOKEN.findall(glob, at, start), repeat(False))
+        yield found[0], True
+        at = found.end()
+    yield from zip(_GLOB_TOKEN.findall(glob, at), repeat(False))
+
+
+def _classes(glob: str) -> "Iterator[re.Match[str]]":
+    """Yields the classes of characters. Where one could end is looked for once, not from each bracket."""
+    last = glob.rfind("]")
+    start, close = glob.find("["), 0
+    while 0 <= start < last:
+        if close < start + 2:
+            end = _CLASS_END.search(glob, start + 2)
+            close = end.start() if end else len(glob)
+        is_near = close - start < _LONGEST_CLASS and glob.startswith("]", close)
+        found = _CLASS.match(glob, start) if is_near else None
+        if found:
+            yield found
+        start = glob.find("[", found.end() if found else start + 1)
+
+
+def _without_retries(pieces: list[str]) -> list[str]:
     """A star that another star follows in the same name matches as little as possible and is tried once; the other
     star takes the rest. Otherwise a pattern like `*a*a*a*a` would be tried in every way on a long name.
     """
-    stars = [at for at, piece in enumerate(pieces) if piece == _STAR]
-    closed: set[int] = set()
-    for at, after in pairwise(stars):
-        between = pieces[at + 1 : after]
-        if all(piece[-1:] not in "*/|)" and piece != "(?:" for piece in between):
-            pieces[at] = "(?>[^/]*?"
-            closed.add(after)
+    result = list(pieces)
+    last = -1  # the star before, in the same name
     for at, piece in enumerate(pieces):
-        yield f"){piece}" if at in closed else piece
+        if piece == _STAR:
+            if last >= 0:
+                result[last] = f"{result[last].removesuffix(_STAR)}(?>{_STAR}?"
+                result[at] = f"){_STAR}"
+            last = at
+        elif piece.endswith(_ENDS_OF_NAME):
+            last = -1
+    return result

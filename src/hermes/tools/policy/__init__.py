@@ -1,4 +1,4 @@
-"""The policy: decides about each call before it runs. `approval` decides; `rules` are the user's."""
+"""The policy: judges every tool call before it runs. Start at `approval`; `rules` holds the user's own rules."""
 
 from hermes.tools.policy.approval import ApprovalPolicy
 from hermes.tools.policy.policy_state import Circumstances, Mode

@@ -1,7 +1,8 @@
-"""`ApprovalPolicy`: decides about every call before it runs.
+"""`ApprovalPolicy`: allows, asks about or forbids every tool call before it runs.
 
-Reading is free, except secrets. Commands may work in the workspace without asking while a sandbox holds them there.
-Whatever is dangerous anyway, or needs more than the workspace, is asked about; some effects are never allowed.
+Reading needs no approval, except for secrets. Commands may change the workspace without approval while a sandbox
+confines them to it. Anything dangerous, or that reaches beyond the workspace, needs approval. Some effects are never
+allowed.
 """
 
 import logging
@@ -36,24 +37,24 @@ log = logging.getLogger("hermes.tools")
 
 @runtime_checkable
 class _HasFolder(Protocol):
-    """A terminal: it knows where its next command will run."""
+    """A tool that knows the folder in which its next command will run, such as the terminal."""
 
     def folder(self, cwd: Path) -> Path: ...
 
 
 _NOT_FOR_PLANS = frozenset(("memory", "skill_manage", "image_generate"))
-"""Tools that count as reading or looking up, but leave something behind: notes, about which the user decides later, or
-pictures, which cost money.
+"""Tools that plan mode excludes although they count as reading or looking up: they write notes for the user to review,
+or make pictures, which cost money.
 """
 
 
 def _not_planned(decision: PolicyDecision) -> PolicyDecision:
-    """The decision about a call that plan mode does not allow."""
+    """Turns a decision into a refusal, because plan mode does not allow the call."""
     return msgspec.structs.replace(decision, verdict="forbid", reason=PLAN_ONLY)
 
 
 class ApprovalPolicy:
-    """Decides by mode: `ask` (the default), `auto-edit` for files of the working directory, `plan`, or `full`."""
+    """Judges calls by the mode: `ask` (the default), `auto-edit` for files of the working directory, `plan`, or `full`."""
 
     def __init__(
         self, mode: Mode, circumstances: Circumstances, rules: RuleFile | None = None
@@ -75,13 +76,13 @@ class ApprovalPolicy:
 
     @property
     def warning(self) -> str:
-        """What is wrong with `policy.yaml`; empty when nothing is."""
+        """The problem with `policy.yaml`; empty if there is none."""
         return self._state.warning
 
     def judge(
         self, tool: Tool, arguments: Mapping[str, Any], cwd: Path
     ) -> PolicyDecision:
-        """What may be done with this call, by the user's rules and by the project's, which can only forbid more."""
+        """Judges a call by the user's rules, and by the project's, which can only make the verdict stricter."""
         decision = self._judge(tool, arguments, cwd)
         return self._project.limited(decision, tool, arguments, cwd)
 
@@ -93,11 +94,11 @@ class ApprovalPolicy:
             decision = self._tools.decide(tool, arguments, cwd)
             return decision if self._may_plan_with(tool) else _not_planned(decision)
         if not isinstance(arguments.get("command"), str):
-            return PolicyDecision("allow")  # the tool refuses it
+            return PolicyDecision("allow")  # the tool itself rejects these arguments
         return self._commands.decide(tool.spec.name, arguments, cwd, owner.folder(cwd))
 
     def _may_plan_with(self, tool: Tool) -> bool:
-        """Whether the mode allows such a tool at all: in plan mode, only those that read, search and ask."""
+        """Whether the mode allows this tool at all: plan mode allows only tools that read, search and ask."""
         if self._state.mode != "plan":
             return True
         return (
@@ -112,7 +113,7 @@ class ApprovalPolicy:
         *,
         workspace: Path | None = None,
     ) -> PolicyDecision:
-        """Judges a command outside any tool: for `hermes policy check` and for codex's commands."""
+        """Judges a command that no Hermes tool runs: for `hermes policy check` and for codex's commands."""
         arguments = {"command": command, "reach": reach}
         root = workspace or folder
         decision = self._commands.decide("terminal", arguments, root, folder)
@@ -138,8 +139,10 @@ class ApprovalPolicy:
             return PolicyDecision("forbid", reason=BY_USER)
         if why := self._project.protection(files, workspace):
             return PolicyDecision("forbid", reason=why)
-        reason = state.guard.carrying(files, workspace)
-        is_memorable = bool(files) and not state.guard.delicate(files, workspace)
+        reason = state.guard.write_reason(files, workspace)
+        is_memorable = bool(files) and not state.guard.protected_reason(
+            files, workspace
+        )
         return PolicyDecision(
             "ask",
             reason=shown(reason),
@@ -147,7 +150,7 @@ class ApprovalPolicy:
         )
 
     def check_host(self, host: str) -> PolicyDecision:
-        """Judges reaching a host."""
+        """Judges a connection to a host."""
         if self._state.mode == "plan":
             return PolicyDecision("forbid", reason=PLAN_ONLY, reach="network")
         rule = self._state.rules.current().for_host(host)
@@ -163,7 +166,7 @@ class ApprovalPolicy:
         )
 
     def check_tool(self, name: str) -> PolicyDecision:
-        """Judges a tool that Hermes itself does not have. Never allows it without asking."""
+        """Judges a tool that is not one of Hermes' own. Never allows it without asking."""
         if self._state.mode == "plan":
             return PolicyDecision("forbid", reason=PLAN_ONLY)
         rule = self._state.rules.current().for_tool(name)
@@ -172,9 +175,9 @@ class ApprovalPolicy:
         return PolicyDecision("ask", memorable=not self._state.about.guest)
 
     def remember(self, request: ApprovalRequested, rule: str = "") -> None:
-        """Allows from now on calls of exactly this shape or, as a `rule`, all calls of the request's scope.
+        """Allows calls of exactly this shape from now on or, with a `rule`, all calls in the request's scope.
 
-        A file that can't be written is reported in the log.
+        If the file can't be written, that is logged.
         """
         allowed = rule if rule and rule == request.scope else request.shape
         if not request.memorable or not allowed:

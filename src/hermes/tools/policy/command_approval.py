@@ -1,4 +1,4 @@
-"""Decides about commands: of the terminal, of `hermes policy check`, and of codex."""
+"""Judges commands from the terminal tool, `hermes policy check` and codex."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,7 +44,7 @@ _MORE_THAN_READS = to_translate("it does more than read")
 
 
 class CommandApproval:
-    """Decides about commands by what they do."""
+    """Judges commands by what they do."""
 
     def __init__(self, state: PolicyState) -> None:
         self._state = state
@@ -56,7 +56,7 @@ class CommandApproval:
         workspace: Path,
         folder: Path,
     ) -> PolicyDecision:
-        """What may be done with a command in `folder`."""
+        """Judges a command that would run in `folder`."""
         from hermes.tools.policy.command_judge import judge_command
 
         command = str(arguments["command"])
@@ -86,7 +86,7 @@ class CommandApproval:
         is_free = self._is_free(effect, command, context)
         if self._state.mode == "plan":
             if is_free and effect.level == Level.READ and reach == "workspace":
-                # Some programs that read also write with an option: the sandbox lets them not.
+                # Some programs that normally read can write with an option. The sandbox prevents that.
                 return msgspec.structs.replace(
                     decision, verdict="allow", reason="", read_only=True
                 )
@@ -108,7 +108,7 @@ class CommandApproval:
         context: PathContext,
         requested: Reach,
     ) -> Effect:
-        """The effect of a command, including that it looks like something else or asks for a wider reach."""
+        """The effect of a command, raised if it looks like something else or requests a wider reach."""
         effect = found.effect
         spoof = spoof_reason(command)
         if spoof:
@@ -116,7 +116,7 @@ class CommandApproval:
         effect = self._with_project_programs(effect, found, context)
         if effect.level >= Level.ASK or requested in ("workspace", effect.reach):
             return effect
-        # What only reads needs neither the network nor the machine, so asking for them is a reason to look.
+        # The command needs neither the network nor the machine, so a request for one of them is suspicious.
         if requested == "network":
             return asks(ASKS_FOR_NETWORK, requested)
         return asks("it asks to run outside the sandbox", requested)
@@ -124,10 +124,9 @@ class CommandApproval:
     def _with_project_programs(
         self, effect: Effect, found: "Judgement", context: PathContext
     ) -> Effect:
-        """Asks about a command that would run freely by its program's name, if a program of the project has that name
-        here.
+        """Asks about a command that is harmless by its program's name, if that name would run a file of the project.
 
-        In the sandbox and without the network such a program does no harm, whatever its name.
+        In the sandbox, without the network, such a program can do no harm.
         """
         from hermes.tools.policy.program_table import program
 
@@ -178,7 +177,7 @@ class CommandApproval:
         context: PathContext,
         reach: Reach,
     ) -> str:
-        """What an answer for the session covers, and why it is asked; empty for only this command."""
+        """The commands that an answer for the session covers, with the reasons; empty if it covers only this one."""
         from hermes.tools.policy.session_scope import command_scope
 
         is_held = self._state.is_sandboxed and reach == "workspace"
@@ -187,7 +186,7 @@ class CommandApproval:
             return ""
         asked = [one.reason for one in effects if one.level >= Level.ASK]
         reasons = list(dict.fromkeys(asked))
-        if reach == "network":  # which says the same as one of the reasons
+        if reach == "network":  # replaces the reason that says the same
             uses_network = EFFECTS["network"].reason
             rest = [reason for reason in reasons if reason != uses_network]
             reasons = [with_network(), *rest]

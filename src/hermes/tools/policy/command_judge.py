@@ -1,4 +1,4 @@
-"""Judges a command by what each program in it does, wherever the program stands and whatever runs it."""
+"""Judges a command by what every program in it does, wherever it occurs and whatever starts it."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -76,7 +76,7 @@ t = translator(__name__)
 _MAX_DEPTH = 6
 _TOO_DEEP = unclear("it is nested too deeply")
 _GRAMMAR_WORDS = word_set("! { } then do done fi esac elif else in if while until for")
-"""Words of the grammar that can't be programs: where one is, bash would read something else than the parser did."""
+"""Shell keywords. One in the place of a program means that bash and our parser read the command differently."""
 _LANGUAGES = {
     ".py": "python",
     ".js": "node",
@@ -89,14 +89,14 @@ _LANGUAGES = {
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What a command does, all in all, and the files it names."""
+    """The overall effect of a command, and the files it names."""
 
     effect: Effect
     paths: tuple[Path, ...] = ()
     programs: frozenset[str] = frozenset()
     """The names of the programs it runs."""
     effects: tuple[Effect, ...] = ()
-    """Everything that was found, of which `effect` is the worst."""
+    """All effects that were found; `effect` is the worst of them."""
 
 
 def judge_command(
@@ -115,7 +115,7 @@ def judge_command(
     if effect.level == Level.READ and not all(
         has_trait(name, "inert") for name in shared.programs
     ):
-        # Only programs that run no code of the project share the network with a look-up.
+        # A look-up keeps its network access only if no program beside it runs code of the project.
         effect = msgspec.structs.replace(effect, reach="workspace")
     return Judgement(
         effect, tuple(shared.paths), frozenset(shared.programs), (*found, effect)
@@ -123,7 +123,7 @@ def judge_command(
 
 
 class _Shared(msgspec.Struct):
-    """What all judges of one command share."""
+    """State shared by all judges of one command."""
 
     book: RuleBook
     paths: dict[Path, None] = msgspec.field(default_factory=dict)
@@ -131,11 +131,11 @@ class _Shared(msgspec.Struct):
     programs: set[str] = msgspec.field(default_factory=set)
     """The programs it runs."""
     contents: dict[Path, Word] = msgspec.field(default_factory=dict)
-    """What it writes to files, as far as that can be seen."""
+    """What it writes to files, where that is known."""
 
 
 class CommandJudge:
-    """Judges one script. Text that the script makes a shell run is judged by another judge, one level deeper."""
+    """Judges one script. Text that the script passes to a shell gets its own judge, one level deeper."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class CommandJudge:
     def judge_script_text(
         self, text: str, temporary: frozenset[str] = frozenset()
     ) -> list[Effect]:
-        """Judges a shell text. `temporary`: variables that already hold new temporary files."""
+        """Judges shell code. `temporary` are the variables that already hold new temporary files."""
         if self._depth > _MAX_DEPTH:
             return [_TOO_DEEP]
         variables = {
@@ -185,7 +185,7 @@ class CommandJudge:
         return found
 
     def judge_one(self, command: ShellCommand) -> list[Effect]:
-        """What one program does with its arguments."""
+        """Judges one program with its arguments."""
         words = command.words
         if not words:
             return []
@@ -204,13 +204,13 @@ class CommandJudge:
         ruled = self._ruled(name, words)
         if ruled is None:
             return found + self._program(name, command)
-        if ruled.level is Level.WORK:  # no rule allows what is never allowed
+        if ruled.level is Level.WORK:  # no rule can allow what is never allowed
             inside = self._program(name, command)
             found += [effect for effect in inside if effect.level is Level.FORBID]
         return [*found, ruled]
 
     def _program(self, name: str, command: ShellCommand) -> list[Effect]:
-        """What a program does by its entry in the table."""
+        """Judges a program by its entry in the table."""
         runner = runner_name(command.words)
         entry = program(runner or name)
         call = ProgramCall(self, runner or name, entry, command)
@@ -227,7 +227,7 @@ class CommandJudge:
         return judge_path(call) if "/" in name else judge_by_table(call)
 
     def _ruled(self, name: str, words: Sequence[Word]) -> Effect | None:
-        """What the user's rules say about a program. Notes the files it names."""
+        """The effect that the user's rules assign to a program; None if they don't. Records the files it names."""
         paths = [
             path for word in words if word.plain for path in self.context.paths(word)
         ]
@@ -249,17 +249,19 @@ class CommandJudge:
         )
 
     def _needs_person(self, paths: list[Path]) -> bool:
-        """Whether a person decides about these files, whatever a rule says about a program."""
+        """Whether these files need a person's approval even if a rule allows the program."""
         guard, workspace = self.context.guard, self.context.workspace
         files = [path for path in paths if not is_stream(str(path))]
-        return bool(guard.secret(files, workspace) or guard.delicate(files, workspace))
+        return bool(
+            guard.secret(files, workspace) or guard.protected_reason(files, workspace)
+        )
 
     def defines(self, name: str) -> bool:
-        """Whether a function of this name is defined; what it does is judged where it is."""
+        """Whether the script defines a function of this name. Its body is judged at the definition."""
         return name in self._functions
 
     def written_script(self, file: Word) -> list[Effect]:
-        """The effect of running a file that the command itself has written; none if it has not."""
+        """The effects of running a file that this command wrote earlier; empty if it did not."""
         for path in self.context.paths(file):
             content = self._shared.contents.get(path)
             if content is None:
@@ -274,17 +276,17 @@ class CommandJudge:
         return []
 
     def judge_text(self, text: str) -> list[Effect]:
-        """Judges a shell text that a program is given to run."""
+        """Judges shell code that is passed to a program to run."""
         return self._deeper().judge_script_text(text)
 
     def judge_in_same_shell(self, text: str) -> list[Effect]:
-        """Judges a text that this same shell runs: it knows the temporary files that were made."""
+        """Judges code that this same shell runs, so it knows the temporary files created so far."""
         return self._deeper().judge_script_text(text, self._temporary)
 
     def judge_words(
         self, command: ShellCommand, words: tuple[Word, ...]
     ) -> list[Effect]:
-        """Judges other words in the place of a command's own."""
+        """Judges a command with its words replaced by others."""
         if self._depth > _MAX_DEPTH:
             return [_TOO_DEEP]
         return self._deeper().judge_one(msgspec.structs.replace(command, words=words))
@@ -295,7 +297,7 @@ class CommandJudge:
         )
 
     def _changed_folder(self, call: ProgramCall) -> Effect:
-        """`cd`: from here on the command may be in either folder."""
+        """`cd`: from here on, the command may be in the new folder or the old one."""
         target = next(iter(operands(call.words)), Word(str(self.context.home)))
         if target.text != "-" and target.known:
             for path in self.context.paths(target):
@@ -315,7 +317,7 @@ class CommandJudge:
         return [never or self._output(command, redirect.operator, target)]
 
     def note_written(self, files: Sequence[Word], content: Word | None) -> None:
-        """Notes what is written to files: the same command may run them later."""
+        """Records what is written to files, because the same command may run them later."""
         for file in files:
             for path in self.context.paths(file):
                 self._shared.contents[path] = content or Word("", known=False)
@@ -347,4 +349,4 @@ JUDGES: dict[str, Callable[[ProgramCall], list[Effect]]] = {
     "source": judge_source,
     "xargs": judge_xargs,
 }
-"""Judges programs of which the table can't say everything, by the name that their entry gives."""
+"""Judges for programs that the table can't fully describe, by the name in their `judge` field."""

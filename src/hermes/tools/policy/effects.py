@@ -1,4 +1,4 @@
-"""The effects of commands: how serious each is, how far it reaches, and the sentence a person reads."""
+"""The effects of commands: the level, the access needed, and the reason shown to a person."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -20,7 +20,7 @@ class Level(IntEnum):
     """It changes only files in the workspace, as builds, tests and edits do."""
     ASK = 2
     UNCLEAR = 3
-    """Nobody can tell what it does before it runs."""
+    """What it does can't be known before it runs."""
     FORBID = 4
 
 
@@ -32,26 +32,26 @@ class Effect(msgspec.Struct, frozen=True):
     reach: Reach = "workspace"
     """What the command needs access to."""
     once: bool = False
-    """Whether an answer can cover only this one call."""
+    """Whether an approval can cover only this one call."""
 
 
 READ = Effect(Level.READ)
 LOOKS_UP = Effect(Level.READ, reach="network")
-"""It only reads, but over the network (this machine's own services included)."""
+"""It only reads, but over the network (including services on this machine)."""
 WORK = Effect(Level.WORK)
 BY_RULE = t.logged("your rules allow it")
-"""The reason of an effect that only a rule allows."""
+"""The reason of an effect that is allowed by a rule alone."""
 ASKS_FOR_NETWORK = to_translate("it asks for the network")
-"""The reason when the model asks for network access that nothing in the command needs."""
+"""The reason if the model requests network access that nothing in the command needs."""
 
 
 def asks(reason: str, reach: Reach = "workspace") -> Effect:
-    """An effect that a person decides about."""
+    """An effect that needs a person's approval."""
     return Effect(Level.ASK, reason, reach)
 
 
 def unclear(reason: str) -> Effect:
-    """An effect that nobody can predict, so an answer covers only this call."""
+    """An effect that can't be predicted, so an approval covers only this call."""
     return Effect(Level.UNCLEAR, reason, once=True)
 
 
@@ -71,7 +71,7 @@ def widest(reaches: Iterable[Reach]) -> Reach:
 def worst(effects: Iterable[Effect]) -> Effect:
     """Combines effects: the highest level, its first reason, and the widest reach at that level.
 
-    Reading keeps its network access only if nothing else happens: otherwise work would get the network without asking.
+    Reading keeps its network access only if it happens alone. Otherwise work would get the network without approval.
     """
     found = list(effects)
     top = max((one.level for one in found), default=Level.READ)

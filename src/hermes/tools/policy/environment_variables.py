@@ -41,7 +41,7 @@ _OWN_FOLDER = r"(\$PWD/|\$\{PWD\}/|\$\(pwd\)/|\./)?(\.?venv/bin|node_modules/\.b
 
 
 def variable_effect(name: str, word: Word, context: PathContext) -> Effect:
-    """What setting a variable to this value does."""
+    """The effect of setting a variable to this value."""
     name = name.partition("[")[0]
     if re.fullmatch(r"HIST(FILE|SIZE|FILESIZE|CONTROL|IGNORE)", name):
         return EFFECTS["history"]
@@ -67,7 +67,7 @@ def _is_harmless(name: str, word: Word, context: PathContext) -> bool:
 
 
 def _has_own_folder(word: Word, context: PathContext) -> bool:
-    """Whether PATH then finds programs of the workspace: then no program name gets the network without asking."""
+    """Whether this PATH includes a folder of the workspace, so that a known program name may run the project's own file."""
     folders = [
         re.sub(rf"^{re.escape(str(context.workspace))}/", "", folder)
         for folder in word.text.split(":")
@@ -76,7 +76,7 @@ def _has_own_folder(word: Word, context: PathContext) -> bool:
 
 
 def _is_trusted(folder: str, context: PathContext) -> bool:
-    """Whether a folder holds programs that the user or the project has installed, not ones just written."""
+    """Whether a folder holds programs that the user or the project installed, rather than ones just written."""
     if re.fullmatch(_TRUSTED_FOLDER, folder) or re.fullmatch(_OWN_FOLDER, folder):
         return True
     paths = context.paths(Word(folder)) if folder.startswith("/") else ()
@@ -84,4 +84,4 @@ def _is_trusted(folder: str, context: PathContext) -> bool:
     if own != folder:
         return bool(re.fullmatch(_OWN_FOLDER, own))
     at_home = bool(paths) and all(context.home in path.parents for path in paths)
-    return at_home and bool(context.guard.delicate(paths, context.workspace))
+    return at_home and bool(context.guard.protected_reason(paths, context.workspace))

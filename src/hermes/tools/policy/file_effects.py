@@ -1,4 +1,4 @@
-"""What it means that a command reads, writes, empties or removes the file a word names."""
+"""The effect of reading, writing, emptying or removing the file that a word names."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ _WORTH_KEEPING = (
 
 
 def secret_reason(context: PathContext, word: Word) -> str:
-    """Why a person decides about reading what a word names; empty when nobody has to."""
+    """Why reading the file a word names needs approval; empty if it does not."""
     if not word.known and re.search(_SECRET_VARIABLE, word.text):
         return t.logged("it shows a password, key or token")
     for spelled in _spelled_paths(word):
@@ -74,18 +74,18 @@ def _may_match_secret(pattern: str) -> bool:
 
 
 def read_files(words: Iterable[Word], context: PathContext) -> Effect:
-    """Reading files: a person decides about secrets."""
+    """Reading files. Secrets need approval."""
     reasons = [secret_reason(context, word) for word in words]
     return worst(asks(reason) for reason in reasons if reason)
 
 
 def write_files(words: Iterable[Word], context: PathContext) -> Effect:
-    """Making or changing files."""
+    """Creating or changing files."""
     return worst([WORK, *_protected(words, context)])
 
 
 def _protected(words: Iterable[Word], context: PathContext) -> Iterator[Effect]:
-    """What writing means for those words that lead out of the workspace, or to files that can change what runs later."""
+    """The effects of writing outside the workspace, or to files that can change what runs later."""
     for word in words:
         effect = _protection(word, context)
         if effect is not None:
@@ -102,18 +102,18 @@ def _protection(word: Word, context: PathContext) -> Effect | None:
         inside = context.is_inside(path)
         if context.is_temporary(path) and not inside:
             continue
-        reason = context.guard.carrying((path,), context.workspace)
+        reason = context.guard.write_reason((path,), context.workspace)
         is_new_secret = (
             inside and context.guard.only_private(path) and not path.exists()
         )
         if reason and not is_new_secret:
-            once = bool(context.guard.delicate(paths, context.workspace))
+            once = bool(context.guard.protected_reason(paths, context.workspace))
             return Effect(Level.ASK, reason, "workspace" if inside else "machine", once)
     return None
 
 
 def _project_rule(paths: Iterable[Path], context: PathContext) -> Effect | None:
-    """Forbids changes to what the project protects."""
+    """The refusal if the project's rules protect one of these paths; None if they don't."""
     if context.protects is None:
         return None
     found = next(filter(None, map(context.protects, paths)), "")
@@ -135,7 +135,7 @@ def remove_files(words: Sequence[Word], context: PathContext) -> Effect:
 
 
 def empty_files(words: Sequence[Word], context: PathContext) -> Effect:
-    """Throwing away what is in files."""
+    """Discarding the content of files."""
     matters = [
         word for word in words if word.known and not is_expendable(context, word)
     ]
@@ -170,13 +170,11 @@ FILE_EFFECTS: dict[str, Callable[[Sequence[Word], PathContext], Effect]] = {
     "empty": empty_files,
     "replace": replace_files,
 }
-"""What happens to files, by the `operands` and `target` fields of a program."""
+"""What happens to files, by the value of a program's `operands` or `target` field."""
 
 
 def is_expendable(context: PathContext, word: Word) -> bool:
-    """Whether a word names something that is surely temporary, or that a build makes again, so that nobody would miss
-    it.
-    """
+    """Whether a word surely names something temporary, or something that a build creates again."""
     paths = context.paths(word)
     return (
         bool(paths)

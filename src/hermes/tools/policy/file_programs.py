@@ -1,4 +1,4 @@
-"""Programs that copy, move, remove and change files: what they do depends on which files those are."""
+"""Programs that copy, move, remove or change files. Their effect depends on which files those are."""
 
 import re
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _EMPTIES_FILES = asks("it empties files")
 
 
 def judge_files(call: ProgramCall) -> list[Effect]:
-    """A program whose entry says what happens to the files it names."""
+    """Judges a program whose table entry says what it does to the files it names."""
     entry, context = call.program, call.context
     if not set(call.options).isdisjoint(entry.reads_with.split()):
         return [READ]
@@ -41,7 +41,7 @@ def judge_files(call: ProgramCall) -> list[Effect]:
 
 
 def _sources_and_target(call: ProgramCall) -> tuple[list[Word], list[Word]]:
-    """The files that are copied or moved, and where they go."""
+    """The files that are copied or moved, and their target."""
     target = call.values_of("-t", "--target-directory")
     if target:
         return call.operands, target
@@ -77,7 +77,7 @@ def _ln(call: ProgramCall) -> list[Effect]:
 
 
 def _tee(call: ProgramCall) -> list[Effect]:
-    """`tee` and `sponge`: where their input is written, if that is known."""
+    """`tee` and `sponge`: the files they write. Records the text they write, if it is known."""
     command, files = call.command, call.operands
     content = printed(command.upstream) if command.upstream else command.given
     call.judge.note_written(files, content)
@@ -112,7 +112,7 @@ def _chmod(call: ProgramCall) -> list[Effect]:
 
 
 def _opens_to_all(mode: str) -> bool:
-    """Whether a mode lets everybody write, or sets one of the bits for another user's rights."""
+    """Whether a mode lets everybody write, or sets the setuid, setgid or sticky bit."""
     if re.fullmatch(r"[0-7]{3,5}", mode):
         sets_special_bit = len(mode) >= 4 and mode[-4] != "0"
         return bool(int(mode[-1]) & 2) or sets_special_bit
@@ -137,7 +137,7 @@ def _dd(call: ProgramCall) -> list[Effect]:
 
 
 def _tar(call: ProgramCall) -> list[Effect]:
-    """`tar`: its options may stand together in the first word, without a dash."""
+    """`tar`: its first word may hold bundled options without a dash."""
     first = next(iter(call.texts), "")
     letters = _tar_letters(call.texts)
     if "P" in letters:
@@ -154,7 +154,7 @@ def _tar(call: ProgramCall) -> list[Effect]:
 
 
 def _tar_letters(texts: list[str]) -> str:
-    """The letters of all short options, and of a first word without a dash."""
+    """The letters of all short options, including those in a first word without a dash."""
     words = [text for text in texts if re.fullmatch(r"-[a-zA-Z]+", text)]
     if texts and not texts[0].startswith("-"):
         words.append(texts[0])
@@ -236,4 +236,4 @@ FILE_JUDGES: dict[str, Callable[[ProgramCall], list[Effect]]] = {
     "tar": _tar,
     "tee": _tee,
 }
-"""Judges programs of which the files alone do not say enough."""
+"""Judges for programs whose effect depends on more than their files."""

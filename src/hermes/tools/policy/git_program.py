@@ -1,4 +1,4 @@
-"""git: its global options, and the subcommands of which the table can't say everything."""
+"""git: its global options, and the subcommands that the table can't fully describe."""
 
 import re
 import shlex
@@ -38,7 +38,7 @@ _PATH = r"\.|\.\.|\*|(\./|\.\./|:).*|.*(\.[a-z]{1,4}|/)|.*\*.*"
 
 
 def judge_git(call: ProgramCall) -> list[Effect]:
-    """What a git command does, and what it makes a shell run."""
+    """Judges a git command, and the shell commands it runs."""
     found, rest = _global_options(call)
     files = named_files(call.words, call.context, call.program)
     if not rest:
@@ -55,7 +55,7 @@ def judge_git(call: ProgramCall) -> list[Effect]:
 
 
 def _global_options(call: ProgramCall) -> tuple[list[Effect], list[Word]]:
-    """What the options before the subcommand do, and the words from the subcommand on."""
+    """The effects of the options before the subcommand, and the words from the subcommand on."""
     found: list[Effect] = []
     rest = list(call.words[1:])
     values = word_set(call.program.values)
@@ -81,7 +81,7 @@ def _global_option(option: str, value: Word) -> Effect:
 
 
 def _works_elsewhere(call: ProgramCall, rest: int) -> bool:
-    """Whether the options before the subcommand name a repository outside the workspace. Looking there is free."""
+    """Whether the options before the subcommand name a repository outside the workspace."""
     options = call.with_words(call.words[: len(call.words) - rest])
     folders = options.values_of("-C", "--git-dir", "--work-tree")
     return any(
@@ -110,7 +110,7 @@ def _subcommand(call: ProgramCall) -> Effect:
 
 
 def _checkout(call: ProgramCall) -> Effect:
-    """`git checkout` discards changes where it is given paths."""
+    """`git checkout` discards changes if it is given paths."""
     names = [text for text in call.texts[1:] if not text.startswith("-")]
     creates = {"-b", "--orphan", "-t", "--track"} & set(call.texts)
     named = len(names) > 1 or any(re.fullmatch(_PATH, name) for name in names)
@@ -127,7 +127,7 @@ def _push(call: ProgramCall) -> Effect:
 
 
 def _remote(call: ProgramCall) -> Effect:
-    """`-v` only makes it say more; what stands beside it decides."""
+    """`git remote`, judged without `-v`, which only makes it print more."""
     words = [word for word in call.words if not re.fullmatch(_VERBOSE, word.text)]
     return EFFECTS[subcommand_effect(call.with_words(tuple(words)))]
 
@@ -163,7 +163,7 @@ _SUBCOMMANDS: dict[str, Callable[[ProgramCall], Effect]] = {
 
 
 def _shell_texts(call: ProgramCall) -> list[str]:
-    """The shell commands that git is told to run."""
+    """The shell commands that git is asked to run."""
     name, *texts = call.texts
     if name == "submodule" and "foreach" in texts:
         command = texts[texts.index("foreach") + 1 :]

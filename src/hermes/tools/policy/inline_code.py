@@ -1,7 +1,7 @@
-"""The effect of code inside a command, judged by the names it uses; and of SQL.
+"""Judges code inside a command by the names it uses, and SQL by its statements.
 
-Python is parsed. Of other languages the names and quoted texts are looked at. Code that can run programs, reach the
-network, delete files or evaluate text is asked about.
+Python is parsed; code in other languages is searched for names and quoted strings. Code that can run programs, use the
+network, delete files or evaluate strings needs approval.
 """
 
 import ast
@@ -21,7 +21,7 @@ from hermes.tools.policy.effects import (
     worst,
 )
 from hermes.tools.policy.shell_words import word_set
-from hermes.tools.sensitive import is_carrying, is_secret
+from hermes.tools.sensitive import affects_later_runs, is_secret
 
 t = translator(__name__)
 
@@ -67,12 +67,12 @@ _NAMES: tuple[tuple[Effect, str], ...] = (
         ),
     ),
 )
-"""The effects of code by the names it uses, the strictest first."""
+"""The effects of code by the names it uses, strictest first."""
 _WRITES = "open write_text write_bytes writeFileSync writeFile copy copyfile copytree"  # not translated
 _FILLS = "write writelines dump writer DictWriter print savefig to_csv save copyfileobj"  # not translated
-"""Names that put something into a file that was opened for writing."""
+"""Names that write something to a file opened for writing. Without one of them the file stays empty."""
 _HARMLESS_METHODS = "remove compile environ"  # not translated
-"""Names that mean something else where they do not belong to `os`."""
+"""Names that are harmless unless they belong to `os`."""
 _OUTSIDE = r"~|/(home|root|etc|usr|var|opt|boot|Users|Library)\b|/dev/(?!null|stdin|stdout|stderr|u?random|zero)"
 _SENSITIVE = r"\.ssh|\.aws|/etc/(shadow|sudoers)|\.bashrc|\.zshrc|\.profile|\.hermes|\.git/hooks|crontab|\.gnupg"
 _NAMES_BY_PATTERN = {
@@ -82,7 +82,7 @@ _NAMES_BY_PATTERN = {
     "eval": r"(?:\A|\])[^\[\]]*+\[[^\]\"']*+[\"'][^\]+]*+\+[^\]]*+\]\s*\("
     r"|\b(process\.(binding|dlopen|mainModule)|constructor)\b",
 }
-"""What other languages write in ways that are no plain name."""
+"""Syntax of other languages that means the same as one of the names above."""
 _HARMLESS_IN_OTHERS = frozenset(("http", "https", "net"))
 
 _SQL_READS = "select explain with show describe desc values table begin commit end"  # not translated
@@ -97,7 +97,7 @@ _SHELL_COMMANDS_THAT_READ = (
 
 
 def judge_code(language: str, code: str) -> Effect:
-    """What inline code does."""
+    """The effect of inline code."""
     return _python(code) if language == "python" else _other(code)
 
 
@@ -121,7 +121,7 @@ def _python(code: str) -> Effect:
 
 
 def _removes_by_other_name(nodes: list[ast.AST]) -> bool:
-    """Whether a method `remove` is called while the module `os` has another name."""
+    """Whether the code uses an attribute `remove` and gives the module `os` another name."""
     methods = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     return "remove" in methods and any(map(_renames_os, nodes))
 
@@ -156,7 +156,7 @@ def _attribute_names(node: ast.Attribute) -> set[str]:
 
 
 def _renames_os(node: ast.AST) -> bool:
-    """Whether a statement gives the module `os` another name: then its functions have one too."""
+    """Whether a statement gives the module `os` another name."""
     if isinstance(node, ast.Import):
         return any(alias.name == "os" and alias.asname for alias in node.names)
     value = node.value if isinstance(node, ast.Assign) else None
@@ -164,7 +164,7 @@ def _renames_os(node: ast.AST) -> bool:
 
 
 def _writes_nothing(node: ast.AST) -> bool:
-    """Whether a call sets a file's content to nothing."""
+    """Whether a call writes an empty string to a file."""
     match node:
         case ast.Call(
             func=ast.Attribute(attr="write_text" | "write_bytes"),
@@ -198,11 +198,11 @@ def _effect_of(names: set[str], texts: list[str]) -> Effect:
 
 
 def _text_effect(text: str, *, writes: bool) -> Effect | None:
-    """What it means that code names a path; None if that is harmless."""
+    """The effect of a path that occurs in code; None if it is harmless."""
     path = _path_in(text)
     if re.search(_SENSITIVE, text) or (path is not None and is_secret(path)):
         return EFFECTS["secrets"]
-    if writes and path is not None and is_carrying(path):
+    if writes and path is not None and affects_later_runs(path):
         reason = t.logged(
             "the code it runs may write {path}, which can change what runs later",
             path=text,
@@ -214,7 +214,7 @@ def _text_effect(text: str, *, writes: bool) -> Effect | None:
 
 
 def _path_in(text: str) -> Path | None:
-    """The path that a text may be; some languages write before it whether they read or write."""
+    """The path that a string may be, without the mode that some languages put before it (`>file`); None if it is none."""
     if not 2 < len(text) < 300 or re.search(r"\s", text):
         return None
     if re.search(r"[/.]", text):
@@ -223,7 +223,7 @@ def _path_in(text: str) -> Path | None:
 
 
 def judge_sql(text: str) -> Effect:
-    """What all statements of an SQL text do, taken together."""
+    """The combined effect of all statements in an SQL text."""
     bare = re.sub(r"--[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
     bare = re.sub(r"'(?:[^']|'')*'", "''", bare)
     statements = [one.strip() for one in re.split(r";|\n(?=\.)", bare)]

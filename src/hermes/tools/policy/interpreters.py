@@ -1,4 +1,4 @@
-"""Interpreters: code in an argument, a module, a script, or code that comes as input; and SQL."""
+"""Judges interpreters: code in an argument, a module, a script or on standard input; and SQL."""
 
 import re
 
@@ -29,7 +29,7 @@ _DESTROYING_TASKS = r"flush|reset_db|sqlflush|dbshell|migrate:fresh|migrate:rese
 
 
 def judge_python(call: ProgramCall) -> list[Effect]:
-    """Python: code, a module, a script, or its input."""
+    """Judges python: `-c` code, a module, a script or standard input."""
     words = call.words
     for place, word in enumerate(words[1:], 1):
         text, rest = word.text, words[place + 1 :]
@@ -53,12 +53,12 @@ def _code_effect(language: str, code: Word) -> Effect:
 
 
 def _files(call: ProgramCall, *words: Word) -> Effect:
-    """What it means that these files are given to code."""
+    """The effect of passing these files to code."""
     return named_files((call.words[0], *words), call.context)
 
 
 def judge_project_script(call: ProgramCall, file: Word) -> list[Effect]:
-    """A script that an interpreter is given."""
+    """Judges a script that an interpreter runs."""
     rest = [word.text for word in call.words[call.words.index(file) + 1 :]]
     name = file.text.rpartition("/")[2]
     if name in ("manage.py", "artisan") and _destroys_data(rest):
@@ -71,14 +71,14 @@ def judge_project_script(call: ProgramCall, file: Word) -> list[Effect]:
 
 
 def _destroys_data(task: list[str]) -> bool:
-    """Whether a task of a web framework throws away what is in the database."""
+    """Whether a task of a web framework discards data in the database."""
     if task[:1] == ["migrate"]:
         return "zero" in task
     return bool(task) and bool(re.fullmatch(_DESTROYING_TASKS, task[0]))
 
 
 def judge_script(call: ProgramCall, file: Word) -> list[Effect]:
-    """A script that a shell runs, or that code is read from."""
+    """Judges a script that a shell runs, or a file that code is read from."""
     if is_temporary_only(call.context, file):
         return _script(call, file, [asks("it runs a script from a temporary folder")])
     paths = call.context.paths(file)
@@ -87,7 +87,7 @@ def judge_script(call: ProgramCall, file: Word) -> list[Effect]:
 
 
 def _script(call: ProgramCall, file: Word, reasons: list[Effect]) -> list[Effect]:
-    """A script, unless its content can't be known, or there are reasons to ask."""
+    """Judges a script: unclear if its content can't be known, else the given `reasons`, else its own effects."""
     if not file.known or file.text.startswith(("/dev/", "/proc/", "<(")):
         return [_ONLY_WHEN_RUN]
     if re.match(r"https?:", file.text):
@@ -98,7 +98,7 @@ def _script(call: ProgramCall, file: Word, reasons: list[Effect]) -> list[Effect
 
 
 def _module(call: ProgramCall, words: tuple[Word, ...]) -> list[Effect]:
-    """`python -m`: a module with an entry of its own, a program of the same name, or any other module."""
+    """`python -m`: a module with its own table entry, a program of the same name, or any other module."""
     if not words or not words[0].plain:
         return [unclear("Hermes can't tell which module it runs")]
     name = words[0].text
@@ -140,11 +140,11 @@ MODULE_JUDGES = {
     "timeit": _timeit,
     "web-server": _web_server,
 }
-"""Judges modules of python by the name that their entry gives."""
+"""Judges for Python modules, by the name in their `judge` field."""
 
 
 def judge_interpreter(call: ProgramCall) -> list[Effect]:
-    """An interpreter other than python."""
+    """Judges an interpreter other than python."""
     codes = [
         (place, code)
         for place in range(1, len(call.words))
@@ -152,7 +152,7 @@ def judge_interpreter(call: ProgramCall) -> list[Effect]:
     ]
     if codes:
         found = [one for place, code in codes for one in _inline(call, place, code)]
-        # An option for code beside a subcommand does not undo what that does: `bun add NAME -p`.
+        # A subcommand still has its effect if there is an option for code beside it: `bun add NAME -p`.
         kinds = [subcommand_effect(call)] if call.program.subcommands else []
         return [*found, *(EFFECTS[kind] for kind in kinds)]
     if call.program.subcommands and call.texts:
@@ -167,7 +167,7 @@ def judge_interpreter(call: ProgramCall) -> list[Effect]:
 
 
 def _code_at(call: ProgramCall, place: int) -> Word | None:
-    """The code that the argument at `place` gives, or that follows it; None if it is no option for code."""
+    """The code in the argument at `place`, or in the one after it; None if it is not an option for code."""
     word = call.words[place]
     options = (call.program.code or "").split()
     following = call.words[place + 1] if place + 1 < len(call.words) else Word("")
@@ -188,7 +188,7 @@ def _code_at(call: ProgramCall, place: int) -> Word | None:
 
 
 def _inline(call: ProgramCall, place: int, code: Word) -> list[Effect]:
-    """Code in the argument at `place`, or after it."""
+    """Judges code that the argument at `place` holds or introduces."""
     if not code.known:
         return [_UNKNOWN_CODE]
     last = call.texts[place - 1].removesuffix(code.text)
@@ -206,7 +206,7 @@ def _inline(call: ProgramCall, place: int, code: Word) -> list[Effect]:
 
 
 def _empties(code: str, options: list[str]) -> bool:
-    """Whether a change in place keeps nothing of the text."""
+    """Whether an edit in place leaves nothing of the text."""
     is_silent = any(re.match(r"-[a-zA-Z]*n", text) for text in options)
     if is_silent and "print" not in code:
         return True
@@ -215,7 +215,7 @@ def _empties(code: str, options: list[str]) -> bool:
 
 
 def judge_input(call: ProgramCall, language: str) -> list[Effect]:
-    """Code that comes as input."""
+    """Judges code that is read from standard input."""
     command = call.command
     given = command.given
     if given is None and command.upstream:
@@ -233,7 +233,7 @@ def judge_input(call: ProgramCall, language: str) -> list[Effect]:
 
 
 def judge_database(call: ProgramCall) -> list[Effect]:
-    """A database in a file: what its SQL does."""
+    """Judges the client of a database in a file by its SQL."""
     command = call.command
     if any(text.lstrip("-") == "init" for text in call.texts):
         return [asks("it runs SQL and commands from a file")]

@@ -1,4 +1,4 @@
-"""What no mode and no rule allows: wrecking the machine or a home, or changing Hermes' own policy."""
+"""What no mode and no rule allows: destroying the machine or a home folder, or changing Hermes' own policy."""
 
 import re
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ _SYSTEM_FILES = r"/boot(/.*)?|/etc/(passwd|shadow|fstab|sudoers)"
 def never_allowed(
     name: str, words: Sequence[Word], context: PathContext
 ) -> Effect | None:
-    """Why a program with these arguments must never run; None when it may."""
+    """The refusal if a program must never run with these arguments; None if it may."""
     arguments = words[1:]
     if _stops_machine(name, [word.text for word in arguments]):
         return _STOPS_MACHINE
@@ -54,7 +54,7 @@ def never_allowed(
 
 
 def write_never_allowed(target: Word, context: PathContext) -> Effect | None:
-    """Why a file must never be written; None when it may."""
+    """The refusal if a file must never be written; None if it may."""
     if is_device(target.text):
         return forbidden(
             t.logged("it writes to the device {device}", device=target.text)
@@ -75,7 +75,7 @@ def write_never_allowed(target: Word, context: PathContext) -> Effect | None:
 
 
 def _is_home(folder: Path, context: PathContext) -> bool:
-    """Whether a folder is a home of Hermes, or that of one of its profiles."""
+    """Whether a folder is a Hermes home, or the home of one of its profiles."""
     bases = (context.guard.base, context.home / ".hermes")
     if folder in (context.guard.home, *bases):
         return True
@@ -87,7 +87,7 @@ def _stops_machine(name: str, arguments: list[str]) -> bool:
         return not _POWER_COMMANDS.isdisjoint(arguments)
     if name == "init":
         return arguments[:1] in (["0"], ["6"], ["1"])
-    if name in ("kill", "skill"):  # -1 is every process, but `kill -1 PID` a signal
+    if name in ("kill", "skill"):  # PID -1 is every process, a first -1 a signal
         return "-1" in arguments[1:] or arguments == ["-1"]
     if name == "killall5":
         return True
@@ -96,7 +96,7 @@ def _stops_machine(name: str, arguments: list[str]) -> bool:
 
 
 def _overwritten_device(name: str, arguments: list[str]) -> str:
-    """The device that a program overwrites; empty if it overwrites none."""
+    """The device that a program overwrites; empty if there is none."""
     if name in ("dd", "dcfldd", "dc3dd"):
         outputs = [text[3:] for text in arguments if text.startswith("of=")]
         return next(filter(is_device, outputs), "")
@@ -112,7 +112,7 @@ def _overwritten_device(name: str, arguments: list[str]) -> str:
 
 
 def _destroys_root(name: str, arguments: list[str], roots: list[str]) -> bool:
-    """Whether a program destroys, as a whole, one of the roots among its arguments."""
+    """Whether a program destroys the whole of one of the roots among its arguments."""
     options = [text for text in arguments if text.startswith("-") and len(text) > 1]
     operands = [text for text in arguments if not text.startswith("-")]
     if re.fullmatch(f"{_REMOVES}|{_CHANGES_RIGHTS}", name):
@@ -135,7 +135,7 @@ def _has_option(options: list[str], pattern: str) -> bool:
 def _harms_hermes(
     name: str, arguments: Sequence[Word], context: PathContext
 ) -> Effect | None:
-    """Removing what Hermes keeps, or writing its policy."""
+    """The refusal if a program removes Hermes' files or writes its policy; None if it does neither."""
     operands = [word for word in arguments if not word.text.startswith("-")]
     gone = operands if re.fullmatch(_REMOVES, name) else []
     if name == "mv":
@@ -164,7 +164,7 @@ def _written(name: str, arguments: Sequence[Word], operands: list[Word]) -> list
 
 
 def _is_of_hermes(path: Path, context: PathContext) -> bool:
-    """Whether a path is Hermes' own home, or in it outside the cache."""
+    """Whether a path is Hermes' home, or inside it but outside the cache."""
     for home in (context.guard.home, context.guard.base, context.home / ".hermes"):
         if path == home:
             return True

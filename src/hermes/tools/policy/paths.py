@@ -1,4 +1,4 @@
-"""Where a word of a command leads, seen from the workspace: inside it, to a temporary folder, or elsewhere."""
+"""Resolves a word of a command to paths: in the workspace, in a temporary folder, or elsewhere."""
 
 import os
 import re
@@ -23,7 +23,7 @@ _MAX_PATH_CHARS = 4096
 
 
 class PathContext(msgspec.Struct, frozen=True):
-    """Where a command runs. `folders` are all those it may be in, given its own `cd`s."""
+    """Where a command runs. `folders` are all folders that it may be in after its own `cd`s."""
 
     workspace: Path
     folders: tuple[Path, ...]
@@ -32,12 +32,12 @@ class PathContext(msgspec.Struct, frozen=True):
     search_path: str = ""
     """The PATH of the command."""
     protects: Callable[[Path], str] | None = None
-    """Names the rule of the project that protects a path; empty if none does."""
+    """Returns the project's rule that protects a path; empty if none does."""
     resolved: dict[Word, tuple[Path, ...]] = msgspec.field(default_factory=dict)
-    """The paths of words that were looked up before."""
+    """Cache: the paths of words that were resolved before."""
 
     def after_cd(self, target: Path) -> "PathContext":
-        """The context after a `cd`: the command may be there, or still where it was."""
+        """The context after a `cd`: the command may be in the target, or still where it was."""
         if target in self.folders:
             return self
         return msgspec.structs.replace(
@@ -45,7 +45,7 @@ class PathContext(msgspec.Struct, frozen=True):
         )
 
     def paths(self, word: Word) -> tuple[Path, ...]:
-        """The paths that a word may lead to; none if that is unknown."""
+        """The paths that a word may mean; empty if that is unknown."""
         found = self.resolved.get(word)
         if found is None:
             found = self.resolved[word] = self._paths(word)
@@ -87,7 +87,7 @@ class PathContext(msgspec.Struct, frozen=True):
     def project_program(self, name: str) -> Path | None:
         """The file that the shell would run for a name, if it is in the workspace or a temporary folder.
 
-        Then the name says nothing about what the program does.
+        In that case the name says nothing about what the program does.
         """
         found = self.paths(Word(name)) if "/" in name else self._on_search_path(name)
         for file in found:
@@ -97,7 +97,7 @@ class PathContext(msgspec.Struct, frozen=True):
         return None
 
     def _on_search_path(self, name: str) -> Iterator[Path]:
-        """The first file of this name on PATH. A relative folder on PATH counts in every folder the command may be in."""
+        """The first file of this name on PATH. A relative entry is tried in every folder that the command may be in."""
         for entry in self.search_path.split(os.pathsep) if self.search_path else ():
             files = [folder / entry / name for folder in self.folders]
             programs = [
@@ -108,7 +108,7 @@ class PathContext(msgspec.Struct, frozen=True):
                 return
 
     def is_root(self, word: Word) -> bool:
-        """Whether a word means the whole system, a main part of it, a home, or Hermes' own home."""
+        """Whether a word means the root of the file system, a top-level part of it, a home folder, or Hermes' home."""
         bare = re.sub(r"(/+(\*+|\.\*|\.\[!?\.\]\*|\{.*\}|\.)?)+$", "", word.text)
         if not bare and word.text.startswith("/"):
             bare = "/"
@@ -123,12 +123,12 @@ class PathContext(msgspec.Struct, frozen=True):
 
 
 def is_outside(context: PathContext, word: Word) -> bool:
-    """Whether a word may lead out of the workspace."""
+    """Whether a word may mean a path outside the workspace."""
     return not all(context.is_inside(path) for path in context.paths(word))
 
 
 def is_elsewhere(context: PathContext, word: Word) -> bool:
-    """Whether a word may lead to a path that is neither in the workspace nor in a temporary folder."""
+    """Whether a word may mean a path that is neither in the workspace nor in a temporary folder."""
     return not all(
         context.is_inside(path) or context.is_temporary(path)
         for path in context.paths(word)
@@ -136,7 +136,7 @@ def is_elsewhere(context: PathContext, word: Word) -> bool:
 
 
 def is_temporary_only(context: PathContext, word: Word) -> bool:
-    """Whether a word may lead to a temporary folder that is not in the workspace."""
+    """Whether a word may mean a path in a temporary folder outside the workspace."""
     return any(
         context.is_temporary(path) and not context.is_inside(path)
         for path in context.paths(word)
@@ -144,7 +144,7 @@ def is_temporary_only(context: PathContext, word: Word) -> bool:
 
 
 def is_stream(text: str) -> bool:
-    """Whether what is written there goes nowhere, or back to the terminal."""
+    """Whether output to this path is discarded or goes to the terminal."""
     return bool(re.fullmatch(_STREAM, text, re.DOTALL))
 
 

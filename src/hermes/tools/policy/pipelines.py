@@ -1,4 +1,4 @@
-"""What a pipeline passes on: the text that is printed, the files that are found."""
+"""What a pipeline passes on: the text that it prints, or the files that it finds."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _HUGE_SIZE = r"(-c|--bytes=)?\d{2,}[GTPE]i?B?"
 
 
 def program_name(word: Word) -> str:
-    """The program a word names, without its folder if programs are usually in that folder."""
+    """The name of the program, without its folder if that is one of the usual ones for programs."""
     folder, _, name = word.text.rpartition("/")
     return name if re.fullmatch(_PROGRAM_FOLDERS, folder) else word.text
 
@@ -25,7 +25,7 @@ def _names(commands: Sequence[ShellCommand]) -> list[str]:
 
 
 def printed(upstream: Sequence[ShellCommand]) -> Word | None:
-    """What the last program of a pipeline prints; None where its words do not say so."""
+    """What the last program of a pipeline prints; None if that can't be told from its words."""
     last = upstream[-1]
     if not last.words or any(has_trait(name, "decoder") for name in _names(upstream)):
         return None
@@ -68,7 +68,7 @@ def prints_nothing(command: ShellCommand) -> bool:
 
 
 def is_without_end(command: ShellCommand) -> bool:
-    """Whether the output of a command never ends, or nearly never."""
+    """Whether a command's output never ends, or is practically endless."""
     line = [one for one in (*command.upstream, command) if one.words]
     names = _names(line)
     if {"head", "dd", "timeout", "sed", "read"} & set(names):
@@ -80,7 +80,7 @@ def is_without_end(command: ShellCommand) -> bool:
 
 
 def listed_files(upstream: Sequence[ShellCommand]) -> Word | None:
-    """The pattern of the files that a pipeline lists, where a `find` says it."""
+    """A pattern for the files that a pipeline lists, if it starts with a `find` that names them; else None."""
     if not upstream or _names(upstream[:1]) != ["find"]:
         return None
     words = upstream[0].words
@@ -90,12 +90,12 @@ def listed_files(upstream: Sequence[ShellCommand]) -> Word | None:
 
 
 def find_names(words: Sequence[Word], *tests: str) -> list[Word]:
-    """The patterns that tests of `find` such as `-name` compare with."""
+    """The patterns given to tests of `find` such as `-name`."""
     return [word for before, word in pairwise(words) if before.text in tests]
 
 
 def find_starts(words: Sequence[Word]) -> list[Word]:
-    """The folders in which `find` begins."""
+    """The folders that `find` searches."""
     found: list[Word] = []
     for word in words[1:]:
         if word.text in ("-L", "-P", "-H"):
@@ -107,7 +107,7 @@ def find_starts(words: Sequence[Word]) -> list[Word]:
 
 
 def found_files(starts: list[Word], names: list[Word]) -> list[Word]:
-    """What `find` may find, as patterns."""
+    """Patterns for what `find` may find."""
     found: list[Word] = []
     for start in starts:
         for name in names or [Word("*")]:

@@ -1,4 +1,4 @@
-"""What all decisions share: the mode, where Hermes works, what is sensitive there, and the user's rules."""
+"""What all decisions share: the mode, the folders, the sensitive paths, and the user's rules."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -26,17 +26,17 @@ NO_SANDBOX = to_translate("it may change something, and it runs without a sandbo
 
 
 class Circumstances(msgspec.Struct, frozen=True):
-    """What the policy must know about its surroundings."""
+    """What the policy needs to know about the process it works in."""
 
     hermes_home: Path
     user_home: Path
     sandboxed: bool | Callable[[], bool] = False
-    """Whether commands really run in a sandbox. A function is called when it matters, as finding out takes a moment."""
+    """Whether commands really run in a sandbox. May be a function, called on first use, because finding out takes a moment."""
     strict: bool = False
-    """Ask about every command that does more than read, as small models need it."""
+    """Ask about every command that does more than read. Meant for small models."""
     guest: bool = False
-    """Hermes works for somebody other than the user: without asking it only reads the working directory, and no
-    earlier answer and no rule that allows something counts."""
+    """Hermes works for somebody other than the user. Without approval it only reads the working directory and looks
+    things up; remembered answers and rules that allow something do not count."""
     environment: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
@@ -60,24 +60,24 @@ class PolicyState:
 
     @property
     def is_careful(self) -> bool:
-        """Whether everything that may have an effect is asked about, in every mode."""
+        """Whether every call that may have an effect needs approval, in every mode."""
         return self.about.strict or self.about.guest or bool(self.rules.problem)
 
     @property
     def warning(self) -> str:
-        """What is wrong with `policy.yaml`; empty when nothing is."""
+        """The problem with `policy.yaml`; empty if there is none."""
         problem = self.rules.problem
         return f"{problem}. {WHILE_BROKEN}" if problem else ""
 
     def context(self, workspace: Path, folder: Path) -> PathContext:
-        """Where a command runs."""
+        """The context of a command that runs in `folder`."""
         search_path = self.about.environment.get("PATH", "")
         return PathContext(
             workspace, (folder,), self.about.user_home, self.guard, search_path
         )
 
     def allows_code(self, effect: Effect, reach: Reach = "workspace") -> bool:
-        """Whether code may run, or be typed into a program, without asking."""
+        """Whether code may run, or be typed into a running program, without approval."""
         if self.is_careful:
             return False
         if self.mode == "full" and effect.level < Level.UNCLEAR:
@@ -88,7 +88,7 @@ class PolicyState:
     def with_earlier_answer(
         self, decision: PolicyDecision, book: RuleBook
     ) -> PolicyDecision:
-        """A decision after the user's remembered answers; nobody's answers count for a guest."""
+        """Applies the user's remembered answers to a decision. For a guest, none count and none can be remembered."""
         if self.about.guest:
             return msgspec.structs.replace(
                 decision, shape="", scope="", memorable=False

@@ -1,4 +1,4 @@
-"""One program with its arguments, as the functions that judge it see it."""
+"""One program with its arguments, as passed to the functions that judge it."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _HELP = ("--version", "--help", "-h", "-V", "version", "help")
 
 
 class ProgramCall(msgspec.Struct, frozen=True, dict=True):
-    """A program, what the table says about it, and the words it is called with."""
+    """A program, its table entry, and the words it is called with."""
 
     judge: "CommandJudge"
     name: str
@@ -54,12 +54,12 @@ class ProgramCall(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def signs(self) -> list[str]:
-        """Its arguments without the values after `=`, and bundled letters also one by one."""
+        """Its arguments without the values after `=`. Bundled letters are also listed one by one."""
         return self._signs(self.texts)
 
     @cached_property
     def options(self) -> list[str]:
-        """The same for the arguments before `--`: those that surely are options."""
+        """The same for the arguments before `--`, which are the only ones that can be options."""
         end = self.texts.index("--") if "--" in self.texts else None
         return self._signs(self.texts[:end])
 
@@ -71,7 +71,7 @@ class ProgramCall(msgspec.Struct, frozen=True, dict=True):
         return signs
 
     def has(self, *options: str) -> bool:
-        """Whether one of these options is given, perhaps abbreviated."""
+        """Whether one of these options is given, possibly abbreviated."""
         return any(is_given(option, self.options) for option in options)
 
     def values_of(self, *options: str) -> list[Word]:
@@ -84,7 +84,7 @@ class ProgramCall(msgspec.Struct, frozen=True, dict=True):
 
     def prints_help(self, effect: Effect) -> bool:
         """Whether it only prints its version or its help."""
-        if len(self.texts) == 2 and self.texts[1] == "--help":  # help on a subcommand
+        if len(self.texts) == 2 and self.texts[1] == "--help":  # help for a subcommand
             return effect.level < Level.FORBID and self.texts[0].isalpha()
         short = ("-v", "-version") if effect.level <= Level.WORK else ()
         return len(self.texts) == 1 and self.texts[0] in (*_HELP, *short)
@@ -107,12 +107,12 @@ def operands(words: Sequence[Word], values: WordSet = frozenset()) -> list[Word]
 
 
 def is_given(option: str, signs: Sequence[str]) -> bool:
-    """Whether an option or a word is among the arguments, perhaps abbreviated."""
+    """Whether an option or a word is among the arguments, possibly abbreviated."""
     return option in signs or any(is_abbreviation(sign, option) for sign in signs)
 
 
 def is_abbreviation(text: str, option: str) -> bool:
-    """Whether a text is a long option, or the beginning of one."""
+    """Whether a text is the long option `option`, or an abbreviation of it."""
     return len(text) > 3 and text.startswith("--") and option.startswith(text)
 
 
@@ -130,7 +130,7 @@ def _values(words: Sequence[Word], option: str) -> list[Word]:
 
 
 def _value_in(text: str, option: str) -> str | None:
-    """The value of an option in the same word, empty if the next word is it; None if the word is another option."""
+    """The value of an option in the same word; empty if the value is the next word; None if it is another option."""
     if option.startswith("--"):
         name, _, value = text.partition("=")
         return value if is_abbreviation(name, option) else None

@@ -1,4 +1,4 @@
-"""Programs that run others: wrappers, shells, `eval`, `xargs`, `find`. What they run is judged in its own right."""
+"""Programs that run others: wrappers, shells, `eval`, `xargs`, `find`. What they run is judged separately."""
 
 import re
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ _FETCHED_PROGRAM = r".@|^(https?|git|github|file):|/"
 
 
 def runner_name(words: Sequence[Word]) -> str:
-    """The name under which these words are a program that runs another one; empty if they are none."""
+    """The table name of a program that runs another one (`env`, `uv run`); empty if these words are not one."""
     name = program_name(words[0])
     subcommands = [*words[1:2], *operands(words, SUBCOMMAND_VALUES)[:1]]
     for candidate in (*(f"{name} {word.text}" for word in subcommands), name):
@@ -56,7 +56,7 @@ def runner_name(words: Sequence[Word]) -> str:
 
 
 def judge_runner(call: ProgramCall, runner: ProgramRunner) -> list[Effect]:
-    """A program whose only work is to run another one."""
+    """Judges a program that only runs another one."""
     if call.name == "command" and call.texts[:1] in (["-v"], ["-V"]):
         return [READ]
     effect = EFFECTS[
@@ -113,7 +113,7 @@ def _joined(words: Sequence[Word]) -> Word | None:
 def _split_text(
     call: ProgramCall, own: Sequence[Word], runner: ProgramRunner
 ) -> Word | None:
-    """The shell command that an option such as `env -S` is given; None if there is none."""
+    """The shell command given to an option such as `env -S`; None if there is none."""
     for option in runner.splits.split():
         for place, word in enumerate(own[1:], 1):
             name, _, value = word.text.partition("=")
@@ -133,7 +133,7 @@ def _judged_text(call: ProgramCall, text: Word) -> list[Effect]:
 
 
 def _own_effects(call: ProgramCall, own: tuple[Word, ...]) -> list[Effect]:
-    """What the runner's own words do: variables that are set, and options."""
+    """The effects of the runner's own words: variables that it sets, and options."""
     found: list[Effect] = []
     for word in own[1:]:
         name, sign, value = word.text.partition("=")
@@ -147,14 +147,14 @@ def _own_effects(call: ProgramCall, own: tuple[Word, ...]) -> list[Effect]:
 def _fetched(
     call: ProgramCall, own: Sequence[Word], inner: Sequence[Word]
 ) -> list[Effect]:
-    """Programs that are downloaded before they run."""
+    """The effect of downloading the program before it runs; empty if it is not downloaded."""
     named = call.name != "uvx" and any(word.text in _NAMES_PACKAGE for word in own)
     versioned = inner and re.search(_FETCHED_PROGRAM, inner[0].text)
     return [EFFECTS["packages"]] if named or versioned else []
 
 
 def judge_shell(call: ProgramCall) -> list[Effect]:
-    """A shell: the command of `-c`, a script, or its input."""
+    """Judges a shell: the command of `-c`, a script, or standard input."""
     text = command_of_shell(call.words)
     if text is not None:
         if text.known:
@@ -168,7 +168,7 @@ def judge_shell(call: ProgramCall) -> list[Effect]:
 
 
 def command_of_shell(words: Sequence[Word]) -> Word | None:
-    """What `sh -c` is told to run; None if there is no `-c`."""
+    """The command given to `sh -c`; None if there is no `-c`."""
     for place, word in enumerate(words[1:], 1):
         if re.fullmatch(_SHELL_VALUES, words[place - 1].text):
             continue
@@ -188,7 +188,7 @@ def command_of_shell(words: Sequence[Word]) -> Word | None:
 
 
 def judge_eval(call: ProgramCall) -> list[Effect]:
-    """`eval` and `trap`: text that this shell runs."""
+    """`eval` and `trap`: code that this shell runs."""
     words = call.words[1:]
     if call.texts[:1] == ["--"]:
         words = words[1:]
@@ -255,7 +255,7 @@ def _xargs_placeholder(words: Sequence[Word]) -> str:
 def _filled(
     words: Sequence[Word], placeholder: str, argument: Word
 ) -> tuple[Word, ...]:
-    """The words with the argument in the place of each placeholder, or at the end."""
+    """The words with the argument in place of each placeholder, or at the end if there is none."""
     if not any(placeholder in word.text for word in words):
         return (*words, argument)
     return tuple(
@@ -286,7 +286,7 @@ def judge_find(call: ProgramCall) -> list[Effect]:
 
 
 def _find_commands(call: ProgramCall, files: list[Word]) -> list[tuple[Word, ...]]:
-    """The commands of `-exec` and its kind, with the files in the place of `{}`."""
+    """The commands of `-exec` and similar actions, with the files in place of `{}`."""
     commands: list[tuple[Word, ...]] = []
     inner: list[Word] | None = None
     for word in call.words[1:]:
@@ -304,7 +304,7 @@ def _find_commands(call: ProgramCall, files: list[Word]) -> list[tuple[Word, ...
 def _removes_starts(
     call: ProgramCall, inner: Sequence[Word], starts: list[Word]
 ) -> list[Effect]:
-    """Removing everything that is found below a root removes the root."""
+    """Judges removing everything that `find` finds like removing the folders it searches."""
     if not inner or program_name(inner[0]) not in ("rm", "shred", "chmod", "chown"):
         return []
     words = (Word("rm"), Word("-r"), *starts)

@@ -1,4 +1,4 @@
-"""What is known about each program: the entries of `programs.yaml`, read one by one as they are needed."""
+"""The table of known programs: the entries of `programs.yaml`, each parsed when it is first needed."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ import msgspec
 from hermes.settings.yaml_read import parse_yaml
 
 PYTHON = r"(python|pypy)(\d(\.\d+)?)?"
-"""The names of python itself."""
+"""The names of the Python interpreter."""
 
 _MAX_CACHED_PROGRAMS = 4096
 
@@ -20,7 +20,7 @@ Operands: TypeAlias = Literal["read", "write", "remove", "empty", "text"]
 
 
 class ProgramRunner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a program that runs another one finds it among its own words."""
+    """Where in its words a program names the other program that it runs."""
 
     values: str = ""
     skip: int = 0
@@ -55,12 +55,12 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
     traits: str = ""
 
     def has_trait(self, trait: str) -> bool:
-        """Whether one of its traits is this one."""
+        """Whether it has this trait."""
         return trait in self.traits.split()
 
     @property
     def is_known(self) -> bool:
-        """Whether the table says anything about what it does."""
+        """Whether the table says what it does."""
         described = self.subcommands or self.judge or self.changes_files
         return self.effect != "unknown" or bool(described)
 
@@ -72,7 +72,7 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
 
     @cached_property
     def phrases(self) -> dict[Phrase, str]:
-        """The effect of each subcommand, which is a phrase of one word or more."""
+        """The effect of each subcommand, which is a phrase of one or more words."""
         return {
             tuple(phrase.split("+")): effect
             for effect, phrases in self.subcommands.items()
@@ -85,7 +85,7 @@ UNKNOWN = Program()
 
 @lru_cache(maxsize=_MAX_CACHED_PROGRAMS)
 def program(name: str) -> Program:
-    """The entry of a program, or of a program with its subcommand; `UNKNOWN` when there is none."""
+    """The entry of a program, or of a program with a subcommand; `UNKNOWN` if there is none."""
     texts, effects = _table()
     if re.fullmatch(PYTHON, name):
         name = "python"
@@ -103,7 +103,7 @@ def has_trait(name: str, *traits: str) -> bool:
 
 @cache
 def _table() -> tuple[dict[str, str], dict[str, str]]:
-    """The text of each entry by its name, and the effects of programs without one."""
+    """The unparsed entries by name, and the effects of programs that have only an effect."""
     text = Path(__file__).with_name("programs.yaml").read_text(encoding="utf-8")
     entries: dict[str, str] = {}
     for block in re.split(r"\n(?=[^\s#])", text)[1:]:
@@ -125,6 +125,6 @@ def _only_value(block: str) -> object:
 
 
 def all_names() -> Iterable[str]:
-    """Every program the table names."""
+    """The names of all programs in the table."""
     texts, effects = _table()
     return (*texts, *effects)

@@ -1,4 +1,4 @@
-"""Limits decisions by the rules of the project. They forbid more, and never allow anything."""
+"""Applies the project's rules to decisions. They can only forbid, never allow."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -39,7 +39,7 @@ class ProjectLimits:
         arguments: Mapping[str, Any],
         cwd: Path,
     ) -> PolicyDecision:
-        """A decision about a call under the project's rules."""
+        """Applies the project's rules to a decision about a tool call."""
         rules = _rules(cwd)
         if decision.verdict == "forbid" or tool.effect == "read" or not _limits(rules):
             return decision
@@ -60,7 +60,7 @@ class ProjectLimits:
     def limited_command(
         self, decision: PolicyDecision, command: str, workspace: Path, folder: Path
     ) -> PolicyDecision:
-        """A decision about a command under the project's rules."""
+        """Applies the project's rules to a decision about a command."""
         rules = _rules(workspace)
         if decision.verdict == "forbid" or not _limits(rules):
             return decision
@@ -79,7 +79,7 @@ class ProjectLimits:
         return _with_problem(decision, rules, command_summary(command, folder))
 
     def protection(self, paths: Iterable[Path], workspace: Path) -> str:
-        """Why the project lets nobody change one of these files; empty if it does."""
+        """Why the project forbids changing one of these files; empty if it does not."""
         rules = _rules(workspace)
         found = (rules.protects(path, workspace) for path in paths)
         rule = next(filter(None, found), "")
@@ -103,7 +103,7 @@ def _forbidden(decision: PolicyDecision, why: str) -> PolicyDecision:
 
 
 def _of_project(reason: str) -> str:
-    """The reason of a rule, which is the project's and not the user's."""
+    """The reason, reworded to say that the rule is the project's, not the user's."""
     start, found, rule = reason.partition("your rules forbid it: ")  # not translated
     if start or not found:
         return reason
@@ -111,14 +111,14 @@ def _of_project(reason: str) -> str:
 
 
 def _is_unclear(decision: PolicyDecision, rules: "ProjectRules") -> bool:
-    """Whether a call would run although nobody knows what the rules forbid."""
+    """Whether a call would run although the project's rules can't be read."""
     return bool(rules.problem) and decision.verdict == "allow"
 
 
 def _with_problem(
     decision: PolicyDecision, rules: "ProjectRules", summary: str
 ) -> PolicyDecision:
-    """Asks about a call that has an effect while the rules can't be read."""
+    """Asks about a call because the project's rules can't be read."""
     why = t.logged(
         "the project's rules can't be read ({problem})", problem=rules.problem
     )

@@ -1,7 +1,7 @@
-"""What a person is asked: the summary they read, and a hash of everything that was judged.
+"""A request for approval: the summary for the person, and a hash of everything that was judged.
 
-The summary shows a whole command, or a file and its change. The hash makes sure that what was approved is what runs:
-arguments, folder, reach, files.
+The summary shows the whole command, or a file and its change. The hash covers arguments, folder, reach and files, and
+ensures that exactly what was approved runs.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ _HASHED_VARIABLES = (
 
 
 def command_summary(command: str, folder: Path) -> str:
-    """A command, whole, with everything in it that could hide spelled out."""
+    """The whole command, with invisible characters made visible."""
     return shown(f"Run in {_on_one_line(str(folder))}:\n{command}")  # not translated
 
 
@@ -51,20 +51,20 @@ def call_summary(tool: Tool, arguments: Mapping[str, Any]) -> str:
 
 
 def description(tool: Tool, arguments: Mapping[str, Any]) -> str:
-    """What a tool itself says a call is about, such as an element of a page; empty when it says nothing."""
+    """The tool's own description of a call's target, such as an element of a page; empty if it has none."""
     describe = getattr(tool, "describe", None)
     return str(describe(arguments)) if callable(describe) else ""
 
 
 def read_summary(tool: Tool, paths: tuple[Path, ...]) -> str:
-    """Which file would be read."""
+    """Names the file that would be read."""
     return shown(f"{tool.spec.name}: {_on_one_line(listed_paths(paths))}")
 
 
 def change_summary(
     tool: Tool, arguments: Mapping[str, Any], paths: tuple[Path, ...], cwd: Path
 ) -> str:
-    """The file that would be changed, and the change."""
+    """Shows the file that would be changed, and the change."""
     if not paths:
         return call_summary(tool, arguments)
     patch = arguments.get("patch")
@@ -79,17 +79,17 @@ def change_summary(
 
 
 def listed_paths(paths: tuple[Path, ...]) -> str:
-    """A path, and where it leads if it is a link."""
+    """A path, followed by its target if it is a link."""
     return " -> ".join(str(path) for path in paths)
 
 
 def _on_one_line(name: str) -> str:
-    """A path with its line breaks spelled out, so that a name can't add a line of its own."""
+    """A path with its line breaks escaped, so that a file name can't add a line to the summary."""
     return name.replace("\n", "\\n")
 
 
 def _buffers_of(tool: Tool) -> OpenBuffers | None:
-    """What the tool's editor last reported about its unsaved files."""
+    """The unsaved files that the tool's editor last reported; None without an editor."""
     buffers = getattr(getattr(tool, "owner", None), "buffers", None)
     return None if buffers is None else RememberedBuffers(buffers)
 
@@ -105,7 +105,7 @@ def _patch_preview(patch: str, cwd: Path, buffers: OpenBuffers | None) -> str:
 def _file_change(
     arguments: Mapping[str, Any], path: Path, buffers: OpenBuffers | None
 ) -> str | None:
-    """What a call would change in a file; None if its arguments do not say so."""
+    """What a call would change in a file; None if its arguments don't tell."""
     before = _text_of(path, buffers)
     content = arguments.get("content")
     if isinstance(content, str):
@@ -142,7 +142,7 @@ def _new_part(before: str | None, old: str, new: str, *, replace_all: bool) -> s
 
 
 def _cut(text: str) -> str:
-    """As much of a text as fits into a question, and how much is left."""
+    """As much of a text as fits into a question, and a note on how much is left."""
     left = len(text) - _MAX_SHOWN_CHARS
     if left <= 0:
         return text
@@ -150,7 +150,7 @@ def _cut(text: str) -> str:
 
 
 def _text_of(path: Path, buffers: OpenBuffers | None) -> str | None:
-    """What is in a file now; None if that can't be compared."""
+    """The current content of a file; None if it can't be compared."""
     try:
         if not path.is_file() or path.stat().st_size > _MAX_COMPARED_BYTES:
             return None
@@ -161,7 +161,7 @@ def _text_of(path: Path, buffers: OpenBuffers | None) -> str | None:
 
 
 class JudgedCall(msgspec.Struct, frozen=True):
-    """What a decision is about."""
+    """The call that a decision is about."""
 
     tool: str
     arguments: Mapping[str, Any]
@@ -171,7 +171,7 @@ class JudgedCall(msgspec.Struct, frozen=True):
 
 
 def binding_hash(call: JudgedCall, environment: Mapping[str, str]) -> str:
-    """The hash of a call as it is now. It changes when a file is swapped, changed, or linked elsewhere."""
+    """A hash of the call and the state of its files. It changes if a file is replaced, changed, or linked elsewhere."""
     variables = {
         name: value
         for name, value in sorted(environment.items())
@@ -190,7 +190,7 @@ def binding_hash(call: JudgedCall, environment: Mapping[str, str]) -> str:
 
 
 def _identity(path: str) -> tuple[Any, ...]:
-    """What is at a path: which file, how large, when changed; where a link leads. Nothing there is an identity too."""
+    """Identifies what is at a path: the file, its size and time, a link's target. A missing file has an identity too."""
     name = _encodable(path)
     try:
         found = os.lstat(path)
@@ -203,7 +203,7 @@ def _identity(path: str) -> tuple[Any, ...]:
 
 
 def _stamp(path: str) -> tuple[Any, ...]:
-    """Device, inode and mode, and for a file its size and time."""
+    """The device, inode and mode; for a file also its size and modification time."""
     try:
         found = Path(path).stat()
     except (OSError, ValueError):
@@ -219,5 +219,5 @@ def _encodable(text: str) -> str:
 
 
 def existing(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Those of some paths that exist, once each."""
+    """The paths that exist, without duplicates."""
     return tuple(path for path in dict.fromkeys(paths) if os.path.lexists(path))

@@ -20,7 +20,7 @@ t = translator(__name__)
 
 NAME = "policy.yaml"
 LAST_GOOD_NAME = ".policy.good.yaml"
-"""A copy of the last valid version. What it forbids and asks about still holds while the file is broken."""
+"""A copy of the last valid version. Its `forbid` and `ask` rules still apply while the file is broken."""
 log = logging.getLogger("hermes.tools")
 
 _HEAD = "# What tools may do without asking. `hermes policy show` explains it.\n"  # not translated
@@ -28,7 +28,7 @@ _AT = r" - at `\$\.?(.*)`$"
 
 
 def host_rule(home: Path) -> Callable[[str], Literal["", "ask", "forbid"]]:
-    """What the rules of a home forbid or ask about, for whoever follows a page to other hosts."""
+    """Returns a function that tells whether a home's rules forbid or ask about a host that a page leads to."""
     file = RuleFile(home)
 
     def rule_of(host: str) -> Literal["", "ask", "forbid"]:
@@ -52,7 +52,7 @@ class RuleFile:
 
     @property
     def problem(self) -> str:
-        """Why the file can't be used; empty when it can. While it can't, no rule allows anything."""
+        """Why the file can't be used; empty if it can. While it can't, no rule allows anything."""
         self.current()
         return self._problem.render(NAME) if self._problem else ""
 
@@ -102,11 +102,11 @@ class RuleFile:
             lambda after: rule not in getattr(after, title),
         )
         if getattr(book, title) == (rule,):
-            self.accept()  # that the list is empty now is what the user wants
+            self.accept()  # the user meant the list to become empty
         return True
 
     def accept(self) -> None:
-        """Accepts a file that has lost rules as what the user wants. Raises SettingsError if it is broken."""
+        """Accepts that the file has lost rules, as the user intended. Raises SettingsError if it is broken."""
         book, problem = self._parsed()
         if problem is not None:
             raise SettingsError(
@@ -166,7 +166,7 @@ class RuleFile:
         return book, None
 
     def _parsed(self) -> tuple[RuleBook, SettingProblem | None]:
-        """The rules in the file alone. A missing file has none."""
+        """Parses the file. A missing file has no rules."""
         try:
             text = read_text(self.path)
         except SettingsError as error:
@@ -182,7 +182,7 @@ class RuleFile:
         )
 
     def _lost_lists(self, book: RuleBook) -> SettingProblem | None:
-        """The problem that a list has lost all its rules. The file may be damaged, so the user decides."""
+        """Reports a list that has lost all its rules. The file may be damaged, so the user must confirm."""
         good = self._last_good_rules()
         lost = [
             title
@@ -222,7 +222,7 @@ class RuleFile:
         return RuleBook(forbid=book.forbid, ask=book.ask)
 
     def _shared_file(self) -> SettingProblem | None:
-        """The problem that other users can write the file: then its rules may not be the user's."""
+        """Reports a file that other users can write: its rules may not be the user's."""
         try:
             found = self.path.stat()
         except OSError as error:
@@ -245,7 +245,7 @@ def _stamp(path: Path) -> tuple[int, ...]:
 
 
 def parse_rules(text: str) -> tuple[RuleBook, SettingProblem | None]:
-    """The rules in a text, or the first problem in it, with its line."""
+    """Parses rules. Returns them, or the first problem with its line."""
     deep = too_deep(text)
     if deep:
         return RuleBook(), SettingProblem(deep, "", TOO_DEEP)
@@ -288,7 +288,7 @@ def _without_empty_lists(data: object) -> object:
 
 
 def _second_document(text: str) -> SettingProblem | None:
-    """The problem that a text has a second YAML document, which would not be read."""
+    """Reports a second YAML document, which would not be read."""
     begun = False
     for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         if re.match(r"(---|\.\.\.)(\s|$)", line):
@@ -306,7 +306,7 @@ def _second_document(text: str) -> SettingProblem | None:
 
 
 def _repeated_key(text: str) -> SettingProblem | None:
-    """The problem that a list occurs twice: one of them would be lost."""
+    """Reports a list that occurs twice: one of them would be ignored."""
     seen: set[str] = set()
     for number, line in enumerate(text.splitlines(), 1):
         key = re.match(r"['\"]?(\w+)['\"]?\s*:", line)
@@ -351,7 +351,7 @@ def _line_of(text: str, key: str, item: int = 0) -> int:
 
 
 def _written(rule: PolicyRule) -> dict[str, object]:
-    """A rule as it is written: only what differs from the defaults."""
+    """A rule as it is written to the file: only fields that differ from their defaults."""
     given: dict[str, object] = msgspec.json.decode(msgspec.json.encode(rule))
     return {
         name: value
@@ -393,7 +393,7 @@ def _list_places(lines: list[str], start: int) -> range:
 
 
 def _without_rule(text: str, title: str, rule: dict[str, object]) -> str:
-    """Removes a rule that is written on one line from a list; without other items, the list too."""
+    """Removes a rule written on one line from a list, and the list if it is then empty."""
     lines = text.splitlines(keepends=True)
     start = _list_start(lines, title)
     if start is None:
@@ -424,7 +424,7 @@ def _is_item(line: str, shapes: tuple[object, ...]) -> bool:
 
 
 def _quoted(value: object) -> str:
-    """A value as YAML. JSON is YAML, and escapes everything that could mean something."""
+    """A value as YAML. JSON is valid YAML, and escapes all special characters."""
     import json
 
     return json.dumps(value)

@@ -12,7 +12,7 @@
     remembered:
       - "terminal in /home/me/app (network): git fetch"
 
-Words are compared whole, from the first on; nothing is a pattern.
+Arguments are compared as whole words, starting with the first. There are no patterns.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ List: TypeAlias = Literal["forbid", "ask", "allow", "network"]
 
 
 class PolicyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One rule of the user. It names exactly one of: a program, a path, a tool, a host."""
+    """One rule. It names exactly one of: a program, a path, a tool, a host."""
 
     program: str = ""
     arguments: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def for_paths(
         self, paths: Sequence[Path], home: Path
     ) -> tuple[List, PolicyRule] | None:
-        """The strictest rule about files; an allowance must hold for all of them."""
+        """The strictest rule about files. A rule that allows must cover all of them."""
         for title, rule in self._strictest():
             place = path_of(rule, home)
             if place is None:
@@ -132,7 +132,7 @@ class RuleBook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return None
 
     def forbidden_paths(self, home: Path) -> tuple[Path, ...]:
-        """The paths that no change may touch."""
+        """The paths that must not be changed."""
         return tuple(
             place for rule in self.forbid if (place := path_of(rule, home)) is not None
         )
@@ -156,7 +156,7 @@ def _begins(words: Sequence[Word], wanted: tuple[str, ...]) -> bool:
 
 
 def path_of(rule: PolicyRule, home: Path) -> Path | None:
-    """The path a rule names; None if it names none."""
+    """The path that a rule names; None if it is not about a path."""
     if not rule.path:
         return None
     return Path(
@@ -167,7 +167,7 @@ def path_of(rule: PolicyRule, home: Path) -> Path | None:
 
 
 def host_of(text: str) -> str:
-    """The host of a URL; empty if the text is none."""
+    """The host of a URL; empty if the text is not a URL."""
     if "://" not in text:
         return ""
     try:

@@ -1,5 +1,5 @@
-"""What a lasting answer covers, in words. The log, the hash of a request and the rules have them in English;
-`shown_approval_scope` translates them where a person reads them."""
+"""Describes what a lasting approval covers. The log, the hash of a request and the rules use the English text;
+`shown_approval_scope` translates it for display."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,7 +32,7 @@ def calls_scope(name: str) -> str:
 
 
 def with_network() -> str:
-    """The reason that a call asked for the network itself."""
+    """The reason for a call that itself requested the network."""
     return t.logged("with the network")
 
 

@@ -1,8 +1,8 @@
-"""What an answer for the rest of a session covers, and which commands are safe without a sandbox.
+"""What an approval for the rest of a session covers, and which commands are safe without a sandbox.
 
-An answer covers exactly the same call. It covers more in two cases: installing packages by their plain names, and a
-program that only works in the workspace while a sandbox keeps it there, without the network. The reasons a command is
-asked about belong to its scope, so a command that is judged differently has another scope.
+An approval normally covers exactly the same call. It covers more in two cases: installing packages by plain name, and
+a program that only changes the workspace while a sandbox confines it there without the network. The reasons for asking
+are part of the scope, so a command that is judged differently has a different scope.
 """
 
 import re
@@ -29,24 +29,24 @@ _REPEATABLE_REASONS = frozenset(
         ASKS_FOR_NETWORK,
     )
 )
-"""Reasons that hold in the same way for the next command of the scope. What destroys, publishes, sends messages, works
-elsewhere or with more rights is asked about each time."""
+"""Reasons that apply equally to the next command in the scope. Anything else, such as destroying, publishing, sending
+messages or raising privileges, needs approval each time."""
 _PLAIN_OPTION = r"-{1,2}[A-Za-z0-9][\w=./,:%+-]*"
 _PLAIN_NODES = word_set(
     "program list pipeline command command_name comment redirected_statement word number string string_content"
     " raw_string concatenation file_redirect file_descriptor"
 )
-"""The syntax of plain commands. Of anything else bash may evaluate parts: subscripts, conditions, sums."""
+"""The syntax nodes of plain commands. In any other, bash may evaluate parts: subscripts, conditions, arithmetic."""
 
 
 class CommandScope(msgspec.Struct, frozen=True):
-    """The words that make a scope, and whether others may follow."""
+    """The words that a command must have, and whether others may follow."""
 
     words: tuple[str, ...]
     is_open: bool = False
 
     def describe(self, folder: Path, reasons: Iterable[str]) -> str:
-        """The scope in words."""
+        """Describes the scope for a person."""
         scope = commands_scope if self.is_open else one_command_scope
         return scope(shlex.join(self.words), folder, reasons)
 
@@ -54,9 +54,9 @@ class CommandScope(msgspec.Struct, frozen=True):
 def command_scope(
     command: str, effects: Sequence[Effect], context: PathContext, *, is_held: bool
 ) -> CommandScope | None:
-    """The scope of a command; None when only the very same text is the same thing.
+    """The scope of a command; None if an approval can cover only the identical text.
 
-    `is_held`: a sandbox keeps it in the workspace, without the network.
+    `is_held`: a sandbox confines it to the workspace, without the network.
     """
     asked = [one for one in effects if one.level >= Level.ASK]
     if any(one.reason not in _REPEATABLE_REASONS for one in asked):
@@ -74,7 +74,7 @@ def command_scope(
 
 
 def _plain_script(text: str) -> ShellScript | None:
-    """A text that is made of plain commands; None for any other."""
+    """Parses a text that consists of plain commands; None for any other."""
     try:
         script = read_script(text, {})
     except Unreadable:
@@ -87,7 +87,7 @@ def _is_cd(command: ShellCommand) -> bool:
 
 
 def _is_side_command(command: ShellCommand, context: PathContext) -> bool:
-    """Whether a command beside the one that matters only reads, or goes into a folder of the workspace."""
+    """Whether a command can be ignored beside the main one: it only reads, or changes to a folder of the workspace."""
     if not _is_cd(command):
         return _is_safe(command, context)
     targets = [word for word in operands(command.words) if word.plain]
@@ -106,13 +106,13 @@ def _scope(command: ShellCommand, *, is_held_work: bool) -> CommandScope | None:
     runs_others = entry.has_trait("runs-others") or entry.has_trait("task-runner")
     does_one_thing = entry.effect == "work" and not entry.subcommands
     if is_held_work and does_one_thing and not runs_others:
-        # Whatever its arguments, it stays work in the workspace, or is judged anew.
+        # Other arguments either leave it work in the workspace, or make it ask again.
         return CommandScope(texts[:1], is_open=True)
     return CommandScope(texts)
 
 
 def _is_plain(command: ShellCommand) -> bool:
-    """Whether a command is nothing but words that are exactly their text."""
+    """Whether a command consists only of literal words."""
     has_more = bool(command.assignments) or command.given is not None
     streams = all(is_stream(one.target.text) for one in command.redirects)
     words = command.words
@@ -121,9 +121,9 @@ def _is_plain(command: ShellCommand) -> bool:
 
 
 def only_reads(text: str, context: PathContext) -> bool:
-    """Whether every command in a text surely changes nothing and reads no secrets, even without a sandbox.
+    """Whether every command in a text certainly changes nothing and reads no secrets, even without a sandbox.
 
-    Git is never among them: the configuration of a repository can make it run anything.
+    Git never qualifies, because a repository's configuration can make it run anything.
     """
     script = _plain_script(text)
     if script is None or not script.commands:
@@ -139,7 +139,7 @@ def only_reads(text: str, context: PathContext) -> bool:
 
 
 def _is_safe(command: ShellCommand, context: PathContext) -> bool:
-    """Whether one command surely changes nothing."""
+    """Whether one command certainly changes nothing and reads no secrets."""
     if not _is_plain(command):
         return False
     options = program(command.words[0].text).safe_options

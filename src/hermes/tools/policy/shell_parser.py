@@ -1,6 +1,6 @@
-"""A shell command as the simple commands it is made of, parsed whole with the bash grammar.
+"""Parses a shell command with the bash grammar into the simple commands it consists of.
 
-What the shell would still put in (variables, substitutions) is not guessed: a word is known, a pattern, or unknown.
+What the shell would insert later (variables, substitutions) is not guessed: a word is known, a pattern, or unknown.
 """
 
 import re
@@ -35,9 +35,9 @@ MAX_SCRIPT_CHARS = 30_000
 MAX_COMMANDS = 300
 _MAX_NODE_DEPTH = 60
 _MANY_PROGRAMS = 200
-"""More programs than this at once are a flood."""
+"""Starting more programs than this counts as flooding the machine."""
 _SPLIT_WORD = r"[^\s\\]\\\n[^\s\\]"
-"""A word that continues on the next line: the grammar would see two words where bash sees one."""
+"""A word that continues on the next line: the grammar sees two words where bash sees one."""
 _ALWAYS_TRUE = ("true", ":", "[ 1 ]", "((1))", "1")
 _PLAIN_NODES = word_set("word number variable_name regex test_operator")
 _DESCRIPTOR = r"(>&|<&|>&-|<&-) (\d+-?|-)"
@@ -47,11 +47,11 @@ NEW_TEMPORARY_FILE = "/tmp/made-by-mktemp"  # noqa: S108 - a name that is judged
 
 
 class Unreadable(Exception):
-    """The command can't be understood; the text says why."""
+    """The command can't be understood; the message says why."""
 
 
 def read_script(text: str, variables: Mapping[str, str]) -> ShellScript:
-    """Takes a command apart. `variables` are those whose values are certain. Raises Unreadable."""
+    """Parses a command. `variables` are those whose values are certain. Raises Unreadable."""
     if len(text) > MAX_SCRIPT_CHARS:
         raise Unreadable("it is too long to analyze")
     if re.search(_SPLIT_WORD, text):
@@ -84,7 +84,7 @@ def _parser() -> Any:
 def _certain_variables(
     variables: Mapping[str, str], scan: ScriptScan, text: str
 ) -> dict[str, str]:
-    """Those of the shell's own variables that nothing in the text can change."""
+    """The given variables that nothing in the text can change."""
     certain: dict[str, str] = {}
     moves = scan.names & {"cd", "pushd", "popd", "source", ".", "eval"}
     for name, value in variables.items():
@@ -96,7 +96,7 @@ def _certain_variables(
 
 
 class _Draft(msgspec.Struct):
-    """A command that is being read."""
+    """A command that is being parsed."""
 
     words: list[Word] = msgspec.field(default_factory=list)
     assignments: list[tuple[str, Word]] = msgspec.field(default_factory=list)
@@ -116,12 +116,12 @@ class _Reader:
         self.flood = False
         self._depth = 0
         self._upstream: tuple[ShellCommand, ...] = ()
-        """What feeds the input of what is read now."""
+        """The commands that feed the input of the node being parsed."""
         self._certain = True
-        """Whether what is read now surely runs, in this shell: only then does an assignment count."""
+        """Whether the node being parsed certainly runs, and in this shell. Only then does an assignment count."""
 
     def walk(self, node: Node) -> None:
-        """Collects what runs at `node` and below."""
+        """Collects the commands at `node` and below."""
         self._depth += 1
         if self._depth > _MAX_NODE_DEPTH or len(self.commands) > MAX_COMMANDS:
             raise Unreadable("it is nested too deeply, or too long")
@@ -159,7 +159,7 @@ class _Reader:
         end = node.start_byte
         for child in node.children:
             touches = child.start_byte == end and child.type != "herestring_redirect"
-            if draft.words and touches:  # one word for bash, two for the grammar
+            if draft.words and touches:  # bash sees one word, the grammar two
                 draft.words[-1] = Word(draft.words[-1].text, known=False)
             draft.words += _dropped_words(node, end, child.start_byte)
             end = child.end_byte
@@ -197,7 +197,7 @@ class _Reader:
         self._children(node)
 
     def visit_process_substitution(self, node: Node) -> None:
-        """What runs in `>( )` gets its input from a program that is not known here."""
+        """Commands in `>( )` get their input from a program that is unknown here."""
         before = self._upstream
         if node.text.startswith(b">"):
             self._upstream = (ShellCommand((Word("?", known=False),)),)
@@ -212,7 +212,7 @@ class _Reader:
         """The name and the value of an assignment. `counts`: later words may use the value."""
         target = node.child_by_field_name("name")
         name = node_text(target)
-        if target.type == "subscript":  # bash runs what it contains
+        if target.type == "subscript":  # bash runs commands inside it
             self._substituted(target)
         value = node.child_by_field_name("value")
         word = self.word(value) if value is not None else Word("")
@@ -313,7 +313,7 @@ class _Reader:
             self._walk_with(child, fed if child.type == "pipeline" else self._upstream)
 
     def _redirect_all(self, before: int, draft: _Draft) -> None:
-        """Files and input of a group count for every command in it."""
+        """Applies the redirections of a group to every command in it."""
         for place, one in enumerate(self.commands[before:], before):
             self.commands[place] = msgspec.structs.replace(
                 one,
@@ -324,7 +324,7 @@ class _Reader:
     def _add_heredoc(
         self, node: Node, draft: _Draft, following: list[Word], piped: list[Node]
     ) -> None:
-        """Adds a here-document. What follows it on its first line goes into `following` and `piped`."""
+        """Adds a here-document. The rest of its first line goes into `following` and `piped`."""
         is_quoted = False
         draft.given = Word("")
         for child in node.named_children:
@@ -351,7 +351,7 @@ class _Reader:
     def _add_redirect(
         self, node: Node, redirects: list[Redirect], following: list[Word]
     ) -> None:
-        """Adds the file of a redirection; a descriptor is none. Words after it go into `following`."""
+        """Adds the file of a redirection, unless it is a descriptor. Words after it go into `following`."""
         signs = [child.type for child in node.children if not child.is_named]
         sign = next((one for one in signs if "<" in one or ">" in one), ">")
         targets = [self.word(one) for one in node.children_by_field_name("destination")]
@@ -364,7 +364,7 @@ class _Reader:
             redirects.append(Redirect("<" if sign in ("<", "<&") else operator, word))
 
     def word(self, node: Node) -> Word:  # noqa: PLR0911 - a line for each kind of node
-        """A node as a word. Commands inside substitutions are collected."""
+        """Converts a node to a word. Collects the commands in its substitutions."""
         kind, text = node.type, node_text(node)
         if kind in _PLAIN_NODES:
             return backslashed(text)
@@ -386,7 +386,7 @@ class _Reader:
         return self._substituted(node)
 
     def _substituted(self, node: Node) -> Word:
-        """What the shell puts in, which is not known."""
+        """An expansion or substitution, as an unknown word. Collects the commands in it."""
         certain, self._certain = self._certain, False
         self._walk_with(node, ())
         self._certain = certain
@@ -402,7 +402,7 @@ class _Reader:
         return Word(value, tilde=False)
 
     def _string(self, node: Node) -> Word:
-        """A word in double quotes. Blanks between expansions belong to it, though the grammar has no node for them."""
+        """A word in double quotes. It includes the blanks between expansions, for which the grammar has no node."""
         parts: list[Word] = []
         end = node.start_byte + 1
         for child in node.children:
@@ -426,7 +426,7 @@ class _Reader:
 
 
 def _number(digits: str) -> int:
-    """A number that may have more digits than Python converts."""
+    """Parses a number, which may have more digits than Python converts."""
     return int(digits[:9])
 
 
@@ -437,7 +437,7 @@ def _text_between(node: Node, start: int, end: int) -> str:
 
 
 def _dropped_words(node: Node, start: int, end: int) -> Iterator[Word]:
-    """Words between two children that the grammar has dropped, such as a lone dash before a here-document."""
+    """Words between two children that the grammar drops, such as a lone dash before a here-document."""
     for text in _text_between(node, start, end).replace("\\\n", " ").split():
         yield Word(text, known=text == "-")
 
@@ -451,12 +451,12 @@ def _require_nothing_dropped(node: Node) -> None:
 
 
 def _is_in_background(node: Node) -> bool:
-    """Whether something runs beside this shell, so that what it assigns is lost."""
+    """Whether a node runs in the background, so that its assignments are lost."""
     return node.next_sibling is not None and node.next_sibling.type == "&"
 
 
 def _starts_in_background(node: Node) -> bool:
-    """Whether something below a node runs in the background."""
+    """Whether anything below a node runs in the background."""
     return any(
         child.type == "&" or _starts_in_background(child) for child in node.children
     )

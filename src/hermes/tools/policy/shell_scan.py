@@ -1,7 +1,7 @@
-"""Scans a whole script before it is read word by word.
+"""Scans a whole script before its words are parsed.
 
-The value of a variable is certain only if nothing anywhere in the script can give it another one, and quoted text is
-only text where bash would not evaluate it.
+A variable's value is certain only if nothing in the whole script can change it, and quoted text is harmless only if
+bash does not evaluate it.
 """
 
 import re
@@ -20,11 +20,11 @@ _SETS_VARIABLES = word_set(
     "read mapfile readarray getopts source . eval unset let coproc alias hash enable shopt fc bind complete compopt vared"
     " zmodload autoload"
 )
-"""Builtins that can set a variable without an assignment, or make words mean something else."""
+"""Builtins that can set a variable without an assignment, or change what words mean."""
 _RUNS_BUILTIN = word_set("command builtin time exec coproc noglob")
-"""They run another word of theirs as a builtin of this shell."""
+"""Builtins that run one of their arguments as a builtin of this shell."""
 _NOT_PLAIN = "?"
-"""Stands for a program whose name is not plain."""
+"""Stands for a program whose name is not a literal word."""
 _EVALUATES_SUBSCRIPT = word_set(
     "let test [ unset printf read mapfile readarray getopts wait trap eval declare typeset local export readonly"
 )
@@ -43,7 +43,7 @@ _SETS_BY_OPTION = (
     r"\b(declare|typeset|local)\b[^;|&]*\s[-+]\w*n",
     r"\$\{[\w\[\]]+:?=|\{\w+\}[<>]",
 )
-"""Options, expansions and redirections that set a variable, or make it another name for one."""
+"""Options, expansions and redirections that set a variable, or make it an alias of another."""
 MAKES_TEMPORARY = r"\"?\$\(mktemp( -d)?( (-t )?(/tmp/)?[\w.-]*X{3,}[\w.-]*)?\)\"?"
 
 
@@ -53,15 +53,15 @@ class ScriptScan(msgspec.Struct, frozen=True):
     kinds: frozenset[str]
     """The kinds of its syntax nodes."""
     names: frozenset[str]
-    """The programs it names in plain words."""
+    """The programs that it names literally."""
     assigned: dict[str, int]
     """How often each variable is assigned."""
     is_steady: bool
-    """Whether variables change only by assignments."""
+    """Whether variables change only through assignments."""
     temporary: frozenset[str]
     """Variables that hold only what mktemp has made."""
     evaluates: bool
-    """Whether bash may evaluate a command that stands in quotes."""
+    """Whether bash may evaluate a quoted command."""
 
     def is_certain(self, name: str) -> bool:
         """Whether a variable has one value in the whole script."""
@@ -96,7 +96,7 @@ def scan_script(root: Node, text: str) -> ScriptScan:
 
 
 def _named_nodes(root: Node) -> Iterator[Node]:
-    """Every named node. Not recursive, as nesting has no bound here."""
+    """Every named node. Not recursive, because the nesting is not limited yet."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
@@ -122,7 +122,7 @@ def _assignments(nodes: list[Node]) -> tuple[Counter[str], set[str]]:
 
 
 def _program_names(node: Node) -> Iterator[str]:
-    """The names a node runs: its own, and what a builtin that runs others passes on."""
+    """The programs that a node runs: its own, and the one that a builtin such as `command` runs."""
     if node.type in ("declaration_command", "unset_command"):
         yield node_text(node.children[0])
     if node.type != "command":
@@ -153,5 +153,5 @@ def _is_steady(names: frozenset[str], text: str) -> bool:
 
 
 def node_text(node: Node) -> str:
-    """The text of a node; empty for none."""
+    """The text of a node; empty for None."""
     return unescape(node.text) if node is not None else ""

@@ -1,4 +1,4 @@
-"""Words of a shell command without their quotes, how they are put together, and the commands they make."""
+"""The words of a shell command with their quotes removed, and the commands they form."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ Operator: TypeAlias = Literal["<", ">", ">>"]
 
 @cache
 def word_set(words: str) -> WordSet:
-    """The words of a field or constant as a set. Only for texts that are written in the program."""
+    """The words of a field or constant as a set. Only for text in the source code, because the results are cached."""
     return frozenset(words.split())
 
 
@@ -63,7 +63,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
     given: Word | None = None
     """The text of a here-document or here-string."""
     upstream: tuple["ShellCommand", ...] = ()
-    """What feeds its input in a pipeline, the nearest last."""
+    """The commands before it in a pipeline, nearest last."""
 
 
 class ShellScript(msgspec.Struct, frozen=True):
@@ -72,15 +72,15 @@ class ShellScript(msgspec.Struct, frozen=True):
     commands: tuple[ShellCommand, ...]
     functions: frozenset[str] = frozenset()
     bomb: bool = False
-    """A function starts itself more than once, or in the background."""
+    """A function calls itself more than once, or in the background."""
     flood: bool = False
     """It starts programs in the background without end."""
     evaluates: bool = False
     """Bash may run a quoted command, such as one in a subscript."""
     temporary: frozenset[str] = frozenset()
-    """Variables that hold nothing but a new temporary file or folder."""
+    """Variables that only ever hold a new temporary file or folder."""
     kinds: frozenset[str] = frozenset()
-    """The kinds of its syntax nodes."""
+    """The kinds of syntax nodes in it."""
 
 
 def backslashed(text: str) -> Word:
@@ -130,7 +130,7 @@ def joined(parts: Sequence[Word]) -> Word:
 
 
 def braced(word: Word) -> list[Word]:
-    """The words that braces expand a word to. Anything but a plain list gives an unknown word."""
+    """Expands the braces in a word. Anything but a plain list gives an unknown word."""
     if not word.braces or not re.search(r"\{.*(,|\.\.).*\}", word.text, re.DOTALL):
         return [word]
     found = re.fullmatch(r"([^{}]*)\{([^{}]*,[^{}]*)\}([^{}]*)", word.text, re.DOTALL)

@@ -45,11 +45,11 @@ _LOOKUP_OPTIONS = (
     r"--(json|long|all|parseable|outdated|production|depth(=\d+)?|omit=\w+|audit-level=\w+|format=\w+|pre|local)"
     r"|-[alp]"
 )
-"""Options of look-ups that change only what is shown."""
+"""Options of look-ups that only change what is displayed."""
 _PUBLISHING_TASK = (
     r"(deploy|publish|release|install|uninstall|destroy|teardown|push|upload)([:_-].*)?"
 )
-"""Names that people give to tasks that reach beyond the workspace."""
+"""Common names of tasks that act beyond the workspace."""
 _PROJECT_PROGRAMS = (
     r"(^|/)(\.?venv|\.?env|node_modules/\.bin|\.tox|\.nox|vendor/bin)(/|$)"
 )
@@ -66,7 +66,7 @@ _FORMS = {
     "python": rf"(?a:{_NAME}(\[[\w,-]+\])?([=<>~!]={_VERSION})?)",
     "vendor": rf"(?a:{_NAME}/{_NAME})",
 }
-"""How packages are named, by the `installs` field of a program."""
+"""The form of package names, by the `installs` field of a program."""
 _ARCHIVE = r"(?i)\.(tar|tgz|tbz2?|txz|tlz|zip|whl|egg|gz|bz2|xz|zst|lz|lzma|gem|crate|deb|rpm|conda|jar|nupkg|phar)$"
 _SCRIPT = (
     r"(?i)\.([cm]?[jt]s|[jt]sx|py|pyz|rb|sh|bash|zsh|fish|ps1|bat|cmd|exe|pl|php|lua)$"
@@ -75,16 +75,16 @@ _HARMLESS_OPTIONS = word_set(
     "-D --save-dev -S --save -E --save-exact -O --save-optional --dev -y --yes -U --upgrade -q --quiet --verbose --no-audit"
     " --no-fund --silent"
 )
-"""Options that take no value, and do not change where packages come from or go to."""
+"""Options that take no value and don't change where packages come from or go."""
 
 
 def judge_by_table(call: ProgramCall) -> list[Effect]:
-    """What a program does by its subcommand, its options and the files it names."""
+    """Judges a program by its subcommand, its options and the files it names."""
     kind = subcommand_effect(call)
     effect = EFFECTS[kind]
     if kind == "unknown":
         if call.judge.defines(call.name):
-            return [READ]  # the function is judged where it is defined
+            return [READ]  # the function is judged at its definition
         effect = asks(
             t.logged("Hermes does not know what {name} does", name=repr(call.name))
         )
@@ -112,7 +112,7 @@ def subcommand_effect(call: ProgramCall) -> str:
 
 
 def _rank(phrase: Phrase, phrases: dict[Phrase, str]) -> tuple[bool, int, Level]:
-    """The longest phrase decides, among equals the strictest; `*` only if there is no other."""
+    """Sort key: the longest phrase wins, then the strictest; `*` only if nothing else matches."""
     level = EFFECTS[phrases.get(phrase, "unknown")].level
     return phrase != ("*",), len(phrase), level
 
@@ -127,9 +127,7 @@ def _fitting_phrases(call: ProgramCall) -> list[Phrase]:
 
 
 def _fits(phrase: Phrase, names: list[str], call: ProgramCall) -> bool:
-    """Whether the rest of a phrase fits. A word that frees a call must be in its exact place; any other may be
-    anywhere.
-    """
+    """Whether the rest of a phrase matches. In a phrase that needs no approval, words must be in place; else anywhere."""
     rest = phrase[1:]
     if "@" in rest:
         return len(call.texts) == len(rest)
@@ -150,7 +148,7 @@ def _runs_publishing_task(call: ProgramCall) -> bool:
 
 
 def _without_network(call: ProgramCall, kind: str) -> Effect | None:
-    """What remains of an effect that needs the network, where the arguments limit it."""
+    """The effect of a network command whose arguments make it harmless or suspicious; None if they don't matter."""
     if kind == "lookup" and not _looks_up_names(call):
         return asks(
             "it sends data over the network that Hermes can't see, or makes an unusual request",
@@ -164,7 +162,7 @@ def _without_network(call: ProgramCall, kind: str) -> Effect | None:
 
 
 def _looks_up_names(call: ProgramCall) -> bool:
-    """Whether a look-up sends only names of packages, to where they are usually looked up."""
+    """Whether a look-up sends only package names, and to the usual registry."""
     return all(word.plain for word in call.words) and all(
         re.fullmatch(_LOOKUP_OPTIONS, text)
         if text.startswith("-")
@@ -174,7 +172,7 @@ def _looks_up_names(call: ProgramCall) -> bool:
 
 
 def option_effects(call: ProgramCall) -> list[Effect]:
-    """What options and other arguments add to what a program does."""
+    """The effects of a program's options and other arguments."""
     found = [
         EFFECTS[effect]
         for effect, options in call.program.options.items()
@@ -189,7 +187,7 @@ def option_effects(call: ProgramCall) -> list[Effect]:
 def named_files(
     words: Sequence[Word], context: PathContext, entry: Program = UNKNOWN
 ) -> Effect:
-    """What the files among the arguments of any program mean: secrets that are read, outputs that go elsewhere."""
+    """The effect of the files among a program's arguments: secrets that it reads, outputs that it writes elsewhere."""
     skip = entry.skip
     for before, word in pairwise(words):
         if entry.operands == "text" and word.known:
@@ -212,7 +210,7 @@ def named_files(
 
 
 def _is_text(before: Word, word: Word, entry: Program) -> bool:
-    """Whether a word is text that the program is given, such as the message of a commit."""
+    """Whether a word is plain text for the program, such as a commit message."""
     options = word_set(entry.text_options)
     if before.text in options:
         return True
@@ -221,7 +219,7 @@ def _is_text(before: Word, word: Word, entry: Program) -> bool:
 
 
 def _output(before: Word, word: Word, entry: Program) -> Word | None:
-    """The file that a word names as an output; None if it names none."""
+    """The output file that a word names; None if it names none."""
     if entry.has_trait("no-output"):
         return None
     option, sign, value = word.text.partition("=")
@@ -239,7 +237,7 @@ def _output(before: Word, word: Word, entry: Program) -> Word | None:
 
 
 def judge_path(call: ProgramCall) -> list[Effect]:
-    """A program named by its path."""
+    """Judges a program named by its path."""
     word = call.words[0]
     paths = call.context.paths(word)
     if is_temporary_only(call.context, word):
@@ -270,12 +268,12 @@ def _is_server_address(text: str) -> bool:
 
 
 def is_own_service(text: str) -> bool:
-    """Whether an address is one of this machine itself."""
+    """Whether an address is on this machine."""
     return bool(re.match(_OWN_SERVICE, text))
 
 
 def judge_fetch(call: ProgramCall) -> list[Effect]:
-    """A request over the network. A request that only reads from this machine's own services is free."""
+    """Judges a request over the network. Reading from services on this machine needs no approval."""
     files = named_files(call.words, call.context, call.program)
     if call.prints_help(READ):
         return [files]
@@ -293,7 +291,7 @@ def judge_fetch(call: ProgramCall) -> list[Effect]:
 
 
 def _options_with_values(call: ProgramCall) -> list[str]:
-    """Each option with the value after it, if it takes one: `-s`, `-X GET`. What is not known is `?`."""
+    """Each option with its value, if it takes one: `-s`, `-X GET`. An unknown word becomes `?`."""
     values = word_set(call.program.values)
     found: list[str] = []
     for before, word in pairwise(call.words):
@@ -307,7 +305,7 @@ def _options_with_values(call: ProgramCall) -> list[str]:
 
 
 def judge_build(call: ProgramCall) -> list[Effect]:
-    """A build tool: which file and folder it works from, and the shell it runs."""
+    """Judges a build tool by the file and folder it works from, and the shell it runs."""
     found = judge_by_table(call)
     for text in call.texts:
         if text.startswith("SHELL="):
@@ -321,7 +319,7 @@ def judge_build(call: ProgramCall) -> list[Effect]:
 
 
 def judge_commands(call: ProgramCall) -> list[Effect]:
-    """A program whose operands are shell commands, such as hyperfine."""
+    """Judges a program whose operands are shell commands, such as hyperfine."""
     texts = [word.text for word in operands(call.words, SUBCOMMAND_VALUES)]
     inner = [one for text in texts for one in call.judge.judge_text(text)]
     return judge_by_table(call) + inner
@@ -339,7 +337,7 @@ def judge_npm(call: ProgramCall) -> list[Effect]:
 
 
 def judge_key_value_store(call: ProgramCall) -> list[Effect]:
-    """A client of a key-value store: asking the one on this machine is free."""
+    """Judges a client of a key-value store. Queries to a server on this machine need no approval."""
     hosts = {word.text for word in call.after("-h")}
     options = {text for text in call.texts if text.startswith("-")}
     asked = [word.text.lower() for word in call.operands[:1]]
@@ -352,14 +350,14 @@ def judge_key_value_store(call: ProgramCall) -> list[Effect]:
 
 
 def is_package(text: str, form: str = "name") -> bool:
-    """Whether a word can only be the name of a package."""
+    """Whether a word can only be a package name."""
     parts = re.split(r"[@\[=<>~!]", text)
     is_archive = any(re.search(_ARCHIVE, part) for part in parts)
     return bool(re.fullmatch(_FORMS[form], text)) and not is_archive
 
 
 def install_command(texts: Sequence[str]) -> tuple[str, ...]:
-    """The words of a command that installs packages by plain names, without those names; empty for any other."""
+    """The words of a command that installs packages by plain name, without the names; empty for any other command."""
     for form, phrases in program(texts[0]).installs.items():
         for phrase in phrases.split():
             verb = (texts[0], *phrase.split("+"))

@@ -1,4 +1,4 @@
-"""Input for a program that is running already, judged by what that program would do with the whole line."""
+"""Judges input to a running program by what that program would do with the whole line."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _SHORT_ANSWER = r"[\w.:-]{0,20}\s*"
 
 @runtime_checkable
 class _BackgroundPrograms(Protocol):
-    """Runs programs in the background, and knows what was typed to each."""
+    """Runs programs in the background, and remembers what was typed into each."""
 
     def typed(self, handle: str) -> str: ...
 
@@ -29,7 +29,7 @@ class _BackgroundPrograms(Protocol):
 def judge_terminal_input(
     owner: object, arguments: Mapping[str, Any], context: PathContext
 ) -> tuple[Reach, Effect]:
-    """The reach of the program that gets the input, and what the input would make it do."""
+    """The reach of the program that gets the input, and the effect of the input."""
     handle, text = str(arguments.get("id", "")), str(arguments.get("text", ""))
     before, reach, command = "", widest(()), ""
     if isinstance(owner, _BackgroundPrograms):
@@ -44,7 +44,7 @@ def judge_terminal_input(
 
 
 def _line_effect(line: str, command: str, context: PathContext) -> Effect:
-    """The effect of a line that is typed into a command: a shell, an interpreter, or a program that asks something."""
+    """The effect of typing a line into a command: a shell, an interpreter, or a program that asks a question."""
     as_shell = judge_command(line, context).effect
     if as_shell.level == Level.FORBID:
         return as_shell
@@ -63,7 +63,7 @@ def _line_effect(line: str, command: str, context: PathContext) -> Effect:
 
 
 def _programs(command: str) -> list[str]:
-    """The programs of a command, and every other word in it that may name one; none if it can't be understood."""
+    """The programs in a command, and every other word that may name one; empty if it can't be parsed."""
     try:
         script = read_script(command, {})
     except Unreadable:

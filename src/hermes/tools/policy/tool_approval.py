@@ -1,4 +1,4 @@
-"""Decides about calls of tools other than the terminal, by what a tool does: read, change files, look up, or act."""
+"""Judges calls to tools other than the terminal by what the tool does: read, change files, look up, or act."""
 
 import hashlib
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ FORBIDDEN_HOST = to_translate("your rules forbid this host")
 
 
 class ToolCallRequest(msgspec.Struct, frozen=True):
-    """A call of a tool that is to be decided."""
+    """A tool call that is to be judged."""
 
     tool: Tool
     arguments: Arguments
@@ -47,7 +47,7 @@ class ToolCallRequest(msgspec.Struct, frozen=True):
 
     @property
     def effect(self) -> Effect:
-        """What this call does, which may be less than other calls of the tool do."""
+        """The effect of this call, which may be less than the tool's own."""
         effect_of = getattr(self.tool, "effect_of", None)
         if callable(effect_of):
             return effect_of(self.arguments)
@@ -60,26 +60,26 @@ class ToolCallRequest(msgspec.Struct, frozen=True):
 
     @property
     def shape(self) -> str:
-        """Names exactly this call."""
+        """Identifies exactly this call."""
         encoded = msgspec.json.encode(self.arguments, order="deterministic")
         return f"{self.name} {encoded.decode()}"
 
 
 class ToolApproval:
-    """Decides about calls of tools other than the terminal."""
+    """Judges calls to tools other than the terminal."""
 
     def __init__(self, state: PolicyState) -> None:
         self._state = state
 
     def decide(self, tool: Tool, arguments: Arguments, cwd: Path) -> PolicyDecision:
-        """What may be done with a call."""
+        """Judges a call."""
         book = self._state.rules.current()
         call = ToolCallRequest(tool, arguments, cwd, tool.paths(arguments, cwd))
         decision = self._bound(call, self._ruled(call, book))
         return self._state.with_earlier_answer(decision, book)
 
     def _ruled(self, call: ToolCallRequest, book: RuleBook) -> PolicyDecision:
-        """The decision by the user's rules and by what the tool does."""
+        """Judges by the user's rules, then by what the tool does."""
         found = book.for_tool(call.name) or book.for_paths(
             call.paths, self._state.about.user_home
         )
@@ -88,7 +88,7 @@ class ToolApproval:
                 "forbid" if found[0] == "forbid" else "ask",
                 change_summary(call.tool, call.arguments, call.paths, call.cwd),
                 BY_USER,
-                memorable=not self._state.guard.delicate(call.paths, call.cwd),
+                memorable=not self._state.guard.protected_reason(call.paths, call.cwd),
             )
         decide = {
             "read": self._read,
@@ -103,15 +103,13 @@ class ToolApproval:
         return decision
 
     def _covers(self, rule: PolicyRule, call: ToolCallRequest) -> bool:
-        """Whether an allowance holds for these files. It must name a sensitive file itself; no rule allows Hermes' own
-        files.
-        """
+        """Whether an `allow` rule covers these files. It must name a sensitive file exactly, and can't allow Hermes' own."""
         if self._state.about.guest:
             return False
         guard = self._state.guard
         named = path_of(rule, self._state.about.user_home)
         for path in call.paths:
-            sensitive = guard.delicate((path,), call.cwd) or guard.secret(
+            sensitive = guard.protected_reason((path,), call.cwd) or guard.secret(
                 (path,), call.cwd
             )
             if guard.is_ours(path) or (sensitive and path != named):
@@ -119,8 +117,8 @@ class ToolApproval:
         return True
 
     def _bound(self, call: ToolCallRequest, decision: PolicyDecision) -> PolicyDecision:
-        """The decision with what was judged. A call that is allowed at once needs no hash, because nothing can happen
-        in between.
+        """Adds the files, and the hash of what was judged. An allowed call needs no hash, because nothing can change before
+        it runs.
         """
         if decision.verdict == "allow":
             return msgspec.structs.replace(decision, targets=call.paths)
@@ -151,7 +149,7 @@ class ToolApproval:
         )
 
     def _outside_of_guest(self, call: ToolCallRequest) -> str:
-        """Why a guest may not simply read this. Long outputs are kept under names that nobody can guess."""
+        """Why a guest needs approval to read this. Saved outputs are readable, because their names can't be guessed."""
         outputs = self._state.guard.home / "cache" / "outputs"
         for path in call.paths:
             is_output = call.name == "read_file" and path.parent == outputs
@@ -166,11 +164,11 @@ class ToolApproval:
         state = self._state
         reason = t.logged("it does not say which file it changes")
         if call.paths:
-            reason = state.guard.carrying(call.paths, call.cwd)
+            reason = state.guard.write_reason(call.paths, call.cwd)
         is_ordinary = not reason and not state.rules.problem
         if is_ordinary and state.mode in ("auto-edit", "full"):
             return PolicyDecision("allow")
-        # Outside the workspace only the same change again is the same thing; of a protected file nothing is.
+        # A remembered answer covers only the identical change, and for protected files not even that.
         shape = f"{call.name} {listed_paths(call.paths)} {_digest(call.arguments)}"
         is_wide = is_ordinary and not deletes_files(call.arguments)
         return PolicyDecision(
@@ -179,7 +177,7 @@ class ToolApproval:
             shown(reason or t.logged("it changes a file")),
             shape="" if reason else shape,
             memorable=bool(call.paths)
-            and not state.guard.delicate(call.paths, call.cwd),
+            and not state.guard.protected_reason(call.paths, call.cwd),
             scope=changes_scope(call.cwd) if is_wide else "",
             may_precheck=is_ordinary
             and not state.about.guest
@@ -188,14 +186,14 @@ class ToolApproval:
 
     def _look_up(self, call: ToolCallRequest) -> PolicyDecision:
         if call.paths and (reading := self._read(call)).verdict != "allow":
-            return reading  # a file that would be sent
+            return reading  # the file would be sent over the network
         book = self._state.rules.current()
         texts = [value for value in call.arguments.values() if isinstance(value, str)]
         found = [book.for_host(host_of(text)) for text in texts]
         titles = {rule[0] for rule in found if rule is not None}
         if "forbid" in titles:
             return PolicyDecision("forbid", call.summary, FORBIDDEN_HOST, "network")
-        # A guest may look things up, so being careful means less here.
+        # A guest may look things up, so this is less strict than `PolicyState.is_careful`.
         is_careful = self._state.about.strict or bool(self._state.rules.problem)
         if "ask" in titles or (is_careful and not titles):
             reason = _caution(call.tool) or t.logged("it uses the network")
@@ -221,7 +219,7 @@ class ToolApproval:
             scope=calls_scope(call.name)
             if is_wide and not self._state.rules.problem
             else "",
-            memorable=not is_changing,  # an element of a page may be another one next time
+            memorable=not is_changing,  # the same reference may mean another element next time
         )
 
     def _run_python(self, call: ToolCallRequest, code: str) -> PolicyDecision:
@@ -240,7 +238,7 @@ class ToolApproval:
         )
 
     def _type(self, call: ToolCallRequest) -> PolicyDecision:
-        """Input for a program that is running. It is judged together with what was typed of the same line before."""
+        """Judges input to a running program, together with what was already typed on the same line."""
         from hermes.tools.policy.terminal_input import judge_terminal_input
 
         context = self._state.context(call.cwd, call.cwd)
@@ -257,12 +255,12 @@ class ToolApproval:
 
 
 def _caution(tool: Tool) -> str:
-    """What a tool says about itself that a person should know."""
+    """The tool's own warning to the person; empty if it has none."""
     caution = getattr(tool, "caution", "")
     return shown(caution) if isinstance(caution, str) else ""
 
 
 def _digest(arguments: Arguments) -> str:
-    """Tells one change from every other, without keeping what is in it."""
+    """Distinguishes changes without storing their content."""
     encoded = msgspec.json.encode(arguments, order="deterministic")
     return hashlib.sha256(encoded).hexdigest()[:24]

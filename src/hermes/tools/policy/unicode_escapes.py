@@ -1,8 +1,8 @@
-"""Characters beyond ASCII: how the bash parser can safely read them, and which make a command look different.
+"""Non-ASCII characters: passes them safely to the bash parser, and finds those that disguise a command.
 
-The parser's scanner looks characters up in tables of 256 entries and reads far outside of them for any other: that is a
-wrong answer at best, and a crash at worst. So each character becomes four letters that are in the table and, like the
-character itself for bash, are neither blanks nor special.
+The parser's scanner looks characters up in tables of 256 entries, and reads out of bounds for any others: at best the
+result is wrong, at worst it crashes. So each such character becomes four letters that are in the table and, like the
+character itself in bash, are neither blank nor special.
 """
 
 import re
@@ -21,14 +21,14 @@ _HIDDEN_CATEGORIES = ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp")
 
 
 def escape(text: str) -> bytes:
-    """The text for the parser: every character beyond ASCII as four letters below U+0100."""
+    """The text for the parser, with every non-ASCII character as four letters below U+0100."""
     if text.isascii():
         return text.encode()
     return re.sub(r"[^\x00-\x7f]", _escape_one, text).encode()
 
 
 def unescape(source: bytes) -> str:
-    """The original of an escaped text, or of a part of it."""
+    """Reverses `escape`, for the whole text or a part of it."""
     text = source.decode()
     if text.isascii():
         return text
@@ -47,7 +47,7 @@ def _unescape_one(match: re.Match[str]) -> str:
 
 
 def spoof_reason(text: str) -> str:
-    """Why a text may look different from what it is; empty when it does not."""
+    """Why a text may look different from what it is; empty if it does not."""
     unusual = re.findall(r"[^ -~\n\t]", text)
     if any(unicodedata.category(one) in _HIDDEN_CATEGORIES for one in unusual):
         return t.logged("it contains characters that hide or reorder others")

@@ -21,7 +21,7 @@ from hermes.tools.sandbox.git_settings import modules
 from hermes.tools.sandbox.listening_sockets import bound_inodes
 from hermes.tools.sandbox.repositories import find_repositories
 from hermes.tools.sandbox.secret_files import Identity, SecretFiles, workspace_secrets
-from hermes.tools.sensitive import CARRYING_FILES, CARRYING_FOLDERS
+from hermes.tools.sensitive import LATER_RUN_FILES, LATER_RUN_FOLDERS
 
 log = logging.getLogger("hermes.tools")
 
@@ -71,7 +71,7 @@ _SYSTEM_FOLDERS = frozenset(
 
 PROTECTED = (
     *(".git/hooks", ".git/config", ".git/config.worktree", ".git/info/attributes"),
-    *dict.fromkeys((*CARRYING_FILES, *CARRYING_FOLDERS)),
+    *dict.fromkeys((*LATER_RUN_FILES, *LATER_RUN_FOLDERS)),
 )
 """Paths of a workspace that run later, decide what may run, or instruct agents. They are read-only, existing or not."""
 OF_A_GIT_FOLDER = ("hooks", "config", "config.worktree", "commondir", "info/attributes")

@@ -1,6 +1,6 @@
-"""The shadow repository: what files were like before and after each turn, kept outside the project.
+"""The shadow repository: saves the state of files before and after each turn, outside the project.
 
-`ShadowKeeper` is the `Keeper` port; `Shadow` undoes and compares turns of one working directory. The user's own
+`ShadowKeeper` implements the `Keeper` port; `Shadow` undoes and compares turns of one working directory. The user's own
 repository is never written to.
 """
 

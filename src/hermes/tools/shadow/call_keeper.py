@@ -1,7 +1,7 @@
-"""The `Keeper` port: before each call that changes something, what it may change is kept, once per turn.
+"""Implements the `Keeper` port: saves what a call may change before it runs, once per turn.
 
-A turn that only reads costs nothing. When something can't be kept the call still runs: the user is told, and so is
-whoever undoes the turn.
+A turn that only reads costs nothing. If something can't be saved, the call still runs; the user is told then, and again
+when the turn is undone.
 """
 
 import asyncio
@@ -20,18 +20,18 @@ from hermes.tools.shadow.shadows import Shadows
 t = translator(__name__)
 
 
-if TYPE_CHECKING:  # what saves files is loaded when a turn changes something
+if TYPE_CHECKING:  # loaded only when a turn changes something
     from hermes.tools.files.open_buffers import OpenBuffers
     from hermes.tools.shadow.turn_record import Unkept
 
 log = logging.getLogger("hermes.tools")
 
-_MAX_REMEMBERED_TURNS = 256  # turns that are remembered
-_MAX_UNSAVED_FILES_NAMED = 3  # files that are named when several are not kept
+_MAX_REMEMBERED_TURNS = 256  # that are remembered
+_MAX_UNSAVED_FILES_NAMED = 3  # if several could not be saved
 
 
 class _Kept:
-    """What this process has kept for a turn."""
+    """What this process has saved for a turn."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
@@ -41,22 +41,23 @@ class _Kept:
 
 
 class ShadowKeeper:
-    """Keeps files in the shadow repository of each working directory."""
+    """Saves files in the shadow repository of each working directory."""
 
     def __init__(self, shadows: Shadows) -> None:
         self._shadows = shadows
         self.buffers_of: Callable[[str], OpenBuffers | None] = lambda _: None
-        """The editor that a session runs in."""
+        """Returns the unsaved files of the editor that a session runs in; None without an editor."""
         self._turns: RecentDict[str, _Kept] = RecentDict(_MAX_REMEMBERED_TURNS)
         self._told: set[tuple[Path, str]] = set()
 
     async def keep(self, context: ToolContext, paths: tuple[Path, ...]) -> None:
-        """Keeps the named files, or the working directory when there are none, before their first change in a turn."""
+        """Saves these files, or the whole working directory if none are named, before their first change in a turn."""
         from hermes.tools.shadow.turn_record import Unkept
 
         await self._save_buffers(context.session, paths)
         kept = self._turns.get_or_make(context.turn, lambda: _Kept(context.cwd))
-        async with kept.lock:  # a call of the same turn must not run before what it shares with this one is kept
+        # A parallel call must wait until the files that both may change are saved.
+        async with kept.lock:
             try:
                 unkept = await asyncio.to_thread(self._keep, context, kept, paths)
             except (ShadowFailed, OSError) as error:
@@ -69,7 +70,7 @@ class ShadowKeeper:
         self._report_unsaved(context, unkept)
 
     async def _save_buffers(self, session: str, paths: tuple[Path, ...]) -> None:
-        """Lets the editor save the files first, so that undo returns to what the user had on the screen."""
+        """Makes the editor save its buffers first, so that undo restores what the user had on the screen."""
         buffers = self.buffers_of(session)
         if buffers is not None:
             from hermes.tools.files.open_buffers import save_buffers
@@ -77,7 +78,7 @@ class ShadowKeeper:
             await asyncio.to_thread(save_buffers, buffers, paths)
 
     async def finish(self, turn: str, workspace: Path) -> None:
-        """Keeps the state at the end of a turn, however it ended; nothing if it changed nothing."""
+        """Saves the state at the end of a turn, however it ended. Does nothing if the turn changed nothing."""
         self._turns.pop(turn, None)
         if not self._shadows.has(workspace, turn):
             return
@@ -120,7 +121,7 @@ class ShadowKeeper:
         return why
 
     def _report_unsaved(self, context: ToolContext, unkept: "Iterable[Unkept]") -> None:
-        """Says once what undo will not bring back."""
+        """Tells the user, once for each file, what undo can't restore."""
         from hermes.tools.shadow.turn_diff import display
 
         here = {os.fsencode(context.cwd), os.fsencode(os.path.realpath(context.cwd))}
@@ -158,5 +159,5 @@ class ShadowKeeper:
 
 
 def _canonical(path: Path) -> bytes:
-    """The path without links above it; a link itself stays one."""
+    """The path with the links above it resolved, but not the last part."""
     return os.fsencode(Path(os.path.realpath(path.parent)) / path.name)

@@ -1,10 +1,10 @@
-"""Snapshots a whole folder: what git would not ignore in it, with exact permissions and empty folders.
+"""Snapshots a whole folder: everything git does not ignore, with exact permissions and empty folders.
 
-Git's index remembers files, so that only changed ones are read again. Repositories inside the folder get snapshots of
-their own, because git would only note their commit.
+Git's index lets it read only changed files again. Repositories inside the folder get their own snapshots, because git
+would only record their commit.
 """
 
-# Names are bytes here, as a file's name need not be text.
+# Names are bytes here, because a file name need not be valid text.
 # ruff: noqa: PTH112, PTH113, PTH114, PTH118, PTH120
 
 import contextlib
@@ -28,12 +28,10 @@ t = translator(__name__)
 
 MAX_SNAPSHOT_FILES = 50_000
 MAX_SNAPSHOT_BYTES = 1024 * 1024 * 1024
-"""The most new content of one snapshot."""
-MAX_INNER_REPOSITORIES = 64  # repositories inside a folder
-_MIN_PACKED_FILES = 500  # files that are better written into one pack
-_MAX_PACK_FILES = (
-    4_000  # files of one pack; git looks through all of it for each new one
-)
+"""The maximum bytes of new content in one snapshot."""
+MAX_INNER_REPOSITORIES = 64  # that get their own snapshots
+_MIN_PACKED_FILES = 500  # from this number on, one pack is faster
+_MAX_PACK_FILES = 4_000  # in one pack; git searches all of it for each new file
 
 
 class SnapshotLimits(msgspec.Struct, frozen=True):
@@ -44,7 +42,7 @@ class SnapshotLimits(msgspec.Struct, frozen=True):
 
 
 class _Listing:
-    """What git lists in a folder, and what of it is not in the index yet."""
+    """The files that git lists in a folder, by their state compared with the index."""
 
     def __init__(self, out: bytes) -> None:
         self.known: set[bytes] = set()
@@ -52,7 +50,7 @@ class _Listing:
         self.changed: set[bytes] = set()
         self.gone: set[bytes] = set()
         self.folders: list[bytes] = []
-        """Folders without known files: empty, of another repository, or new."""
+        """Folders without known files: empty, new, or another repository."""
         kinds = {b"?": self.new, b"C": self.changed, b"R": self.gone}
         for entry in out.split(b"\0"):
             kind, path = entry[:1], entry[2:]
@@ -100,9 +98,8 @@ def _keep_tree(
     found = _Listing(out)
     empty, full = _empty_folders(root, found.folders)
     full = full or any(_is_folder(os.path.join(root, path)) for path in found.changed)
-    if (
-        full
-    ):  # git did not list what is in new folders, or in those that replaced a file
+    # Git did not list the content of new folders, or of folders that replaced a file.
+    if full:
         out, complaints = git.run_aloud(*listing, view=view)
         found = _Listing(out)
     inner = found.folders if full else []
@@ -156,7 +153,7 @@ def _update_or_reset(
 
 
 def _view(git: ShadowGit, root: bytes) -> View:
-    """Returns the folder, seen from the top of its project, unless the project ignores it."""
+    """Returns the folder as part of the project around it, or on its own if the project ignores it."""
     top = root
     while not os.path.lexists(os.path.join(top, b".git")) and top != b"/":
         top = os.path.dirname(top)
@@ -213,7 +210,7 @@ def _rules(view: View, leave_out: Iterable[Path]) -> list[bytes]:
 
 
 def _literal(path: bytes) -> bytes:
-    """A path as a pattern that means only itself."""
+    """Escapes a path so that as a pattern it matches only itself."""
     for sign in (b"\\", b"*", b"?", b"[", b" "):
         path = path.replace(sign, b"\\" + sign)
     return path
@@ -222,7 +219,7 @@ def _literal(path: bytes) -> bytes:
 def _look(
     root: bytes, found: _Listing
 ) -> tuple[dict[bytes, os.stat_result], list[Unkept]]:
-    """What is known about each file, and which files can't be reached: git takes those for deleted."""
+    """Stats every file. Also returns the files that can't be reached, which git reports as deleted."""
     infos: dict[bytes, os.stat_result] = {}
     closed: list[Unkept] = []
     start = os.path.join(root, b"")
@@ -231,7 +228,7 @@ def _look(
             infos[path] = os.lstat(start + path)
         except PermissionError:
             closed.append(Unkept(start + path, "not readable"))
-        except OSError:  # gone since git looked: the same as if it had been gone then
+        except OSError:  # deleted since git listed it
             continue
     return {
         path: info for path, info in infos.items() if path not in found.gone
@@ -269,7 +266,7 @@ def _update(
     infos: Mapping[bytes, os.stat_result],
     left: AbstractSet[bytes],
 ) -> None:
-    """Takes what is new or changed into the index, and what is gone out of it."""
+    """Adds new and changed files to the index, and removes deleted ones."""
     links = {
         path
         for path in found.new
@@ -323,7 +320,7 @@ def _listed(paths: Iterable[bytes]) -> bytes:
 def _modes(
     infos: Mapping[bytes, os.stat_result],
 ) -> tuple[int, int, tuple[tuple[bytes, int], ...]]:
-    """The usual permissions of plain and executable files, and the files that have others."""
+    """The most common permissions of plain and of executable files, and the files with other permissions."""
     modes = {
         path: stat.S_IMODE(info.st_mode)
         for path, info in infos.items()
@@ -350,7 +347,7 @@ def _usual(modes: Iterable[int], default: int) -> int:
 def _empty_folders(
     root: bytes, folders: Iterable[bytes]
 ) -> tuple[tuple[bytes, ...], bool]:
-    """The innermost folders without any file in them, and whether there are others that have files."""
+    """The innermost folders of those that hold no files, and whether any of the folders holds files."""
     empty: list[bytes] = []
     full = False
     for folder in folders:
@@ -365,7 +362,7 @@ def _is_folder(path: bytes) -> bool:
 
 
 def _leaves(folder: bytes) -> tuple[list[bytes], bool]:
-    """The innermost folders, and whether there are files; nobody knows that of a folder that can't be read."""
+    """The innermost folders, and whether there are files. An unreadable folder counts as having files."""
     leaves: list[bytes] = []
     closed: list[OSError] = []
     for place, folders, files in os.walk(folder, onerror=closed.append):

@@ -1,9 +1,9 @@
-"""What is there but not kept: what git ignores, what lies in a folder that was refused, what could not be looked at.
+"""Files that exist but were not saved: git ignores them, their folder was too large, or they could not be read.
 
-Not seen is not absent: undo never removes such a file, and says that it was not kept.
+Not saved does not mean absent: undo never removes such a file, and reports that it was not saved.
 """
 
-# Names are bytes here, as a file's name need not be text.
+# Names are bytes here, because a file name need not be valid text.
 # ruff: noqa: PTH118, PTH119, PTH120
 
 import hashlib
@@ -28,7 +28,7 @@ _MOVED = t.logged("it may have been moved here from a place that is not saved")
 _UNKNOWN = t.logged("it existed before, but could not be saved")
 _MAX_NAMED_PATHS = 5
 _MAX_SEARCHED_PATHS = 4_000
-"""Ignored files whose size and time are checked."""
+"""The maximum number of ignored files whose size and time are checked."""
 _MAX_IGNORED_FOLDER_ENTRIES = 1_500
 _THERE = "there"
 _CLOCK_LAG_S = 1.0  # seconds by which the times of files can lag behind the clock
@@ -36,11 +36,11 @@ _COMPLAINT = lazy_pattern(rb"warning: could not open directory '(.*?)/?': ", re.
 
 
 class Ignored(msgspec.Struct, frozen=True, array_like=True):
-    """Something git ignores, relative to its tree; a folder ends with a slash and stands for all that is in it."""
+    """A path that git ignores, relative to its tree. A folder ends with a slash and stands for everything in it."""
 
     path: bytes
     mark: str
-    """Changes when it does; empty when that is too much to look at."""
+    """Changes when the files do; empty if there are too many to check."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -50,8 +50,9 @@ _decode = msgspec.json.Decoder(tuple[Ignored, ...]).decode
 def note_ignored(
     git: ShadowGit, view: View, rules: Iterable[bytes], own: AbstractSet[bytes]
 ) -> str:
-    """Notes what git ignores in a folder. Returns the note's name; empty for nothing. Of git's
-    and Hermes' `own` folders it notes only whether they are there.
+    """Stores a list of what git ignores in a folder and returns its blob's name; empty if nothing is ignored.
+
+    For git's folder, and Hermes' `own`, only their existence is recorded.
     """
     out = git.run("ls-files", "-z", "-o", "-i", "--directory", *rules, view=view)
     start, left = os.path.join(view.root, b""), _MAX_SEARCHED_PATHS
@@ -134,7 +135,7 @@ class Unseen:
         """Whether a file that is new here was written before the turn."""
         try:
             return os.lstat(path).st_mtime < self._began
-        except OSError:  # gone again: nothing to lose
+        except OSError:  # deleted again, so there is nothing to lose
             return False
 
 
@@ -172,7 +173,7 @@ def _folder_mark(folder: bytes, most: int) -> tuple[str, int]:
 
 
 def _ignored(git: ShadowGit, trees: Iterable[Tree]) -> dict[bytes, str]:
-    """What is ignored in some trees, absolute, with its marks."""
+    """The ignored paths of these trees, absolute, with their marks."""
     named = [tree for tree in trees if tree.ignored]
     notes = git.read_blobs(tree.ignored for tree in named)
     return {
@@ -187,7 +188,7 @@ def _is_same(one: str | None, two: str | None) -> bool:
 
 
 def _is_made_again(path: bytes) -> bool:
-    """Whether a build makes it again, so that a change to it does not matter."""
+    """Whether a build creates this file again, so that changes to it don't matter."""
     return (
         os.path.basename(path.rstrip(b"/")).decode(errors="replace") + "/" in EXCLUDED
     )

@@ -1,6 +1,6 @@
 """Reads and restores what is at a path: nothing, a file, a link, a folder, or something that can't be saved."""
 
-# Names are bytes here, as a file's name need not be text.
+# Names are bytes here, because a file name need not be valid text.
 # ruff: noqa: PTH103, PTH104, PTH106, PTH108, PTH112, PTH114, PTH115, PTH118, PTH120, PTH123, PTH211
 
 import contextlib
@@ -33,7 +33,7 @@ FOLDER = PathState("folder")
 
 
 def read_state(path: bytes, keep: Callable[[bytes], str]) -> PathState:
-    """Returns what is there now. `keep` saves a content and returns its name. A path below a link counts as absent."""
+    """Returns the current state. `keep` saves content and returns its name. A path below a link counts as absent."""
     if is_led_astray(path):
         return ABSENT
     try:

@@ -1,4 +1,4 @@
-"""Keeps the undo folder small: turns older than a month go, and the oldest ones when it is too large."""
+"""Keeps the undo folder small: drops turns older than 30 days, and the oldest ones if it is too large."""
 
 import os
 import time
@@ -25,7 +25,7 @@ _DAY_S = 86_400.0
 def sweep(
     shadows: Shadows, *, most_bytes: int = MOST_BYTES, always: bool = False
 ) -> str:
-    """Once a day, drops what is too old or too much. Returns a sentence about that; empty when there was nothing."""
+    """Drops old turns, at most once a day. Returns a sentence that says how many; empty if none."""
     now = shadows.clock.now()
     stamp = shadows.folder / "swept"
     if not always and stamp.exists() and 0 <= now - stamp.stat().st_mtime < _DAY_S:
@@ -62,7 +62,7 @@ def _drop(shadows: Shadows, files: Iterable[Path]) -> int:
         if record := read(file):
             add_workspace(
                 Path(os.fsdecode(record.begun.workspace))
-            )  # so that git is not taken from there
+            )  # so that no git from there is run
     for folder, records in by_folder.items():
         with ShadowRepository(folder, shadows.git).locked() as git:
             for file in records:
@@ -72,7 +72,7 @@ def _drop(shadows: Shadows, files: Iterable[Path]) -> int:
 
 
 def _collect(git: ShadowGit) -> None:
-    """Removes contents that no record names. The indexes go too: they would vouch for contents that are gone."""
+    """Removes content that no record refers to. Removes the indexes too, because they may refer to it."""
     for index in (git.folder / "indexes").iterdir():
         index.unlink()
     records = [read(file) for file in (git.folder / "turns").glob("*.jsonl")]
@@ -96,7 +96,7 @@ def _collect(git: ShadowGit) -> None:
 
 
 def _names(record: TurnRecord) -> Iterator[str]:
-    """Every content a record needs."""
+    """The names of all content that a record refers to."""
     states: list[PathState] = [touched.state for touched in record.touched.values()]
     trees: tuple[Tree, ...] = record.trees
     if record.ended:

@@ -1,4 +1,4 @@
-"""A bare repository of our own, used by one process at a time: see `children.git_folder`."""
+"""A bare git repository that only Hermes uses, one process at a time: see `children.git_folder`."""
 
 import contextlib
 import hashlib
@@ -16,8 +16,8 @@ t = translator(__name__)
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
-_SHADOW_LOCK_TIMEOUT_S = 120.0  # seconds for another session to let go of the lock
-_SHADOW_GIT_TIMEOUT_S = 120.0  # seconds after which git is given up on
+_SHADOW_LOCK_TIMEOUT_S = 120.0  # for another session to release the lock
+_SHADOW_GIT_TIMEOUT_S = 120.0  # for one git command
 _CONFIG = """\
 [core]
 \trepositoryformatversion = 0
@@ -39,7 +39,7 @@ _CONFIG = """\
 [submodule]
 \trecurse = false
 """
-# What any build makes again; in a project without ignore rules it would be most of the files.
+# Files that builds create again. In a project without ignore rules they would be most of the files.
 EXCLUDED = (
     *(
         "node_modules/",
@@ -60,16 +60,16 @@ _FILES = {
 
 
 class ShadowFailed(Exception):
-    """The shadow repository could not do what was asked; the words say why."""
+    """An operation on the shadow repository failed; the message says why."""
 
 
 def blob_id(data: bytes) -> str:
-    """The name git gives to a content."""
+    """The name that git gives to this content."""
     return hashlib.sha1(_whole(data), usedforsecurity=False).hexdigest()
 
 
 class View(NamedTuple):
-    """A folder that is looked at, the project around it, whose ignore rules count, and git's memory of both."""
+    """A folder, the top of the project around it, whose ignore rules apply, and the index file for both."""
 
     root: bytes
     top: bytes
@@ -77,7 +77,7 @@ class View(NamedTuple):
 
 
 class ShadowRepository:
-    """The folder of one shadow repository. `locked` makes it if needed and lets one user in at a time."""
+    """The folder of one shadow repository. `locked` creates it if necessary and admits one caller at a time."""
 
     def __init__(self, folder: Path, git: str) -> None:
         self.folder = folder
@@ -85,7 +85,7 @@ class ShadowRepository:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator["ShadowGit"]:
-        """The repository, for this caller alone."""
+        """Locks the repository for this caller. Raises ShadowFailed."""
         if not self._git:
             raise ShadowFailed(t.logged("git is not installed"))
         try:
@@ -127,7 +127,7 @@ class ShadowGit:
         view: View | None = None,
         may_fail: bool = False,
     ) -> bytes:
-        """Runs git and returns what it wrote. Without a view it looks at no folder."""
+        """Runs git and returns its output. Without a view, it sees no working tree. Raises ShadowFailed."""
         return self.run_aloud(*arguments, given=given, view=view, may_fail=may_fail)[0]
 
     def run_aloud(
@@ -137,7 +137,7 @@ class ShadowGit:
         view: View | None = None,
         may_fail: bool = False,
     ) -> tuple[bytes, bytes]:
-        """The same, also with what it complained about."""
+        """The same, but also returns stderr."""
         own = os.fsencode(self.folder)
         view = view or View(own, own, self.folder / "indexes" / "none")
         environment = {
@@ -155,7 +155,7 @@ class ShadowGit:
         return done.stdout, done.stderr
 
     def view(self, root: bytes, top: bytes) -> View:
-        """A folder with the file that remembers what was seen in it, so that only what changed is read again."""
+        """A folder with its own index file, so that only changed files are read again."""
         return View(
             root,
             top,
@@ -165,7 +165,7 @@ class ShadowGit:
         )
 
     def write_blob(self, data: bytes) -> str:
-        """Keeps a content and returns its name. Ours is as good as git's, and needs no process."""
+        """Saves content and returns its name. Writes git's format itself, which saves a process."""
         name = blob_id(data)
         target = self.folder / "objects" / name[:2] / name[2:]
         if not target.exists():
@@ -177,7 +177,7 @@ class ShadowGit:
         return name
 
     def read_blobs(self, names: Iterable[str]) -> dict[str, bytes]:
-        """Kept contents by name. One that is gone is an error."""
+        """Returns saved content by name. Raises ShadowFailed if one is missing."""
         wanted = dict.fromkeys(names)
         if not wanted:
             return {}
@@ -204,7 +204,7 @@ class ShadowGit:
         return found
 
     def has(self, tree: str, path: bytes) -> bool:
-        """Whether a kept tree has something at `path`."""
+        """Whether a saved tree has something at `path`."""
         out = self.run(
             "cat-file", "--batch-check", "-z", given=tree.encode() + b":" + path + b"\0"
         )

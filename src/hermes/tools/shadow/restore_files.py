@@ -1,6 +1,6 @@
-"""Brings files back to how they were before a turn, unless somebody has changed them since."""
+"""Restores files to their state before a turn, unless they have been changed since."""
 
-# Names are bytes here, as a file's name need not be text.
+# Names are bytes here, because a file name need not be valid text.
 # ruff: noqa: PTH106, PTH118, PTH120
 
 import contextlib
@@ -27,21 +27,21 @@ t = translator(__name__)
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """A file that was left as it is, and why."""
+    """A file that was not restored, and why."""
 
     path: bytes
     why: str
 
 
 class RestorePlan(msgspec.Struct, frozen=True):
-    """What will be brought back, and what won't."""
+    """What will be restored, and what won't."""
 
     wanted: tuple[PathChange, ...]
     conflicts: tuple[Conflict, ...]
 
 
 def plan(found: Changes, *, force: bool) -> RestorePlan:
-    """Looks at every changed path as it is now. `force` also takes what was changed since."""
+    """Compares every changed path with its current state. With `force`, also restores files changed since the turn."""
     going = {
         c.path
         for c in found.changes
@@ -68,7 +68,7 @@ def plan(found: Changes, *, force: bool) -> RestorePlan:
         elif FOLDER not in (
             change.before,
             change.after,
-        ):  # a folder that is in use is no file that is lost
+        ):  # a folder that is still used loses no content
             conflicts.append(
                 Conflict(change.path, t.logged("it was changed after the turn"))
             )
@@ -76,7 +76,7 @@ def plan(found: Changes, *, force: bool) -> RestorePlan:
 
 
 def _obstacle(change: PathChange, now: PathState, found: Changes) -> str:
-    """What even `force` can't replace."""
+    """Why a path can't be restored even with `force`; empty if it can."""
     if is_led_astray(change.path):
         return t.logged("a folder on the way to it is a link now")
     in_the_way = now == FOLDER and change.after != FOLDER
@@ -90,9 +90,9 @@ def _obstacle(change: PathChange, now: PathState, found: Changes) -> str:
 def carry_out(
     git: ShadowGit, changes: Sequence[PathChange], removable: Iterable[bytes]
 ) -> tuple[list[bytes], list[Conflict]]:
-    """Restores what can be; returns that, and what the system did not allow.
+    """Restores the changes. Returns the restored paths, and those that failed.
 
-    What has to go goes first, the innermost first, so that a file can come back where a folder was made.
+    Removes first, innermost paths first, so that a file can return where a folder was created.
     """
     contents = git.read_blobs(
         change.before.blob for change in changes if change.before.blob
@@ -107,14 +107,14 @@ def carry_out(
     failed: list[Conflict] = []
     _put_back(going, contents, restored, failed)
     for folder in removable:
-        with contextlib.suppress(OSError):  # not empty, or gone: nothing to do
+        with contextlib.suppress(OSError):  # not empty, or already gone
             os.rmdir(folder)
     _put_back(coming, contents, restored, failed)
     return sorted(restored), failed
 
 
 def _makes_room(change: PathChange) -> bool:
-    """Whether others may need the place this leaves."""
+    """Whether undoing this removes something whose path another change may need."""
     return change.before == ABSENT or (
         change.before == FOLDER and change.after.kind in ("file", "link")
     )
@@ -134,7 +134,7 @@ def _put_back(
             if FOLDER in (
                 change.before,
                 change.after,
-            ):  # others have put something into it
+            ):  # something else was put into it
                 continue
             failed.append(Conflict(change.path, os_reason(error)))
         else:
@@ -142,7 +142,7 @@ def _put_back(
 
 
 def _is_below(path: bytes, going: set[bytes]) -> bool:
-    """Whether something above the path will be removed first, such as a link in place of a folder."""
+    """Whether something above the path is removed first, such as a link that replaced a folder."""
     while len(path) > 1:
         path = os.path.dirname(path)
         if path in going:
@@ -151,7 +151,7 @@ def _is_below(path: bytes, going: set[bytes]) -> bool:
 
 
 def _is_left_empty(folder: bytes, found: Changes) -> bool:
-    """Whether all files in a folder are ones that the turn made, and that will go."""
+    """Whether the turn created every file in a folder, so that undo leaves it empty."""
     going = {change.path for change in found.changes if change.before == ABSENT}
     return all(
         os.path.join(place, name) in going

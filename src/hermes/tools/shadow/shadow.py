@@ -3,7 +3,7 @@
 Everything here blocks; callers with an event loop use a thread.
 """
 
-# Names are bytes here, as a file's name need not be text.
+# Names are bytes here, because a file name need not be valid text.
 # ruff: noqa: PTH120
 
 import os
@@ -87,7 +87,7 @@ class Shadow:
         return [note for tree in trees for note in tree.unkept]
 
     def note_failure(self, session: str, turn: str, why: str) -> None:
-        """Notes that saving failed, so that undo can say so."""
+        """Records that saving failed, so that undo can report it."""
         with self._repository.locked():
             self._append(session, turn, Unkept(self._root, why))
 
@@ -109,7 +109,7 @@ class Shadow:
         force: bool = False,
         helps: Helps = _nobody,
     ) -> RestoreOutcome:
-        """Takes turns back, the newest first. What it changes is kept as a turn named `undo`, to be undone in turn.
+        """Undoes turns, newest first. Saves what it changes as a turn named `undo`, so that this can be undone too.
 
         Changes that other sessions made at the same time are left alone, unless they worked for this one.
         """
@@ -136,7 +136,7 @@ class Shadow:
                 ]
                 self._append(
                     session, undo, *kept
-                )  # before anything is written: this can be taken back too
+                )  # before anything is written, so that this undo can be undone too
                 done, failed = carry_out(git, planned.wanted, found.removable)
                 restored |= dict.fromkeys(done)
                 conflicts |= {

@@ -1,4 +1,4 @@
-"""The shadows of all working directories. What saves and restores files is loaded when a turn changes something."""
+"""The shadows of all working directories. Loads the code that saves and restores files on first use."""
 
 import hashlib
 import os
@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 
 
 def turn_file(repository: Path, turn: str) -> Path:
-    """The file with what was saved for a turn. Turns are named by whoever wrote the log, perhaps in another place: the
-    name must not lead anywhere.
-    """
+    """The file of a turn's record. The turn's id may come from another machine's log, so it is hashed."""
     name = blob_id(turn.encode(errors="surrogatepass"))
     return repository / "turns" / f"{name}.jsonl"
 
 
 class RestoreOutcome(msgspec.Struct, frozen=True):
-    """The result of restoring files. Paths are as a person reads them."""
+    """The result of restoring files. Paths are in the form shown to a person."""
 
     restored: tuple[str, ...] = ()
     conflicts: tuple[tuple[str, str], ...] = ()
@@ -41,7 +39,7 @@ class RestoreOutcome(msgspec.Struct, frozen=True):
 
 
 class Shadows:
-    """Makes the shadows of all working directories, below one folder."""
+    """Creates the shadows of all working directories, below one folder."""
 
     def __init__(
         self,
@@ -74,7 +72,7 @@ class Shadows:
         return self._limits
 
     def at(self, workspace: Path) -> "Shadow":
-        """Returns the shadow of a working directory. Touches nothing, and never uses a git from that directory."""
+        """Returns the shadow of a working directory. Creates nothing, and never runs a git from that directory."""
         from hermes.tools.shadow.shadow import Shadow
 
         real = Path(os.path.realpath(workspace))
@@ -82,7 +80,7 @@ class Shadows:
         return Shadow(self, real, ShadowRepository(self._repository(real), self.git))
 
     def has(self, workspace: Path, turn: str) -> bool:
-        """Whether something was saved for a turn. Most turns change nothing, so this loads nothing."""
+        """Whether something was saved for a turn. Loads no modules, because most turns change nothing."""
         folder = self._repository(Path(os.path.realpath(workspace)))
         return turn_file(folder, turn).exists()
 
@@ -99,5 +97,5 @@ class Shadows:
 
     @property
     def own_folders(self) -> tuple[Path, ...]:
-        """Returns what is never saved."""
+        """Returns the folders that are never saved."""
         return (self._home,)

@@ -1,6 +1,6 @@
-"""What a turn changed: for each path, how it was before and how it was at the end."""
+"""What a turn changed: the state of each path before it and at its end."""
 
-# Names are bytes here, as a file's name need not be text.
+# Names are bytes here, because a file name need not be valid text.
 # ruff: noqa: PTH118, PTH120
 
 import os
@@ -29,21 +29,21 @@ class PathChange(msgspec.Struct, frozen=True):
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """Everything a turn changed, as far as it was kept."""
+    """Everything a turn changed, as far as it was saved."""
 
     changes: tuple[PathChange, ...]
     unkept: tuple[Unkept, ...]
-    """What could not be kept and has changed, or may have."""
+    """What was not saved and has changed, or may have."""
     shared: tuple[bytes, ...] = ()
     """Files that another session changed while the turn ran."""
     removable: tuple[bytes, ...] = ()
-    """Folders that the turn made, to be removed when nothing is left in them."""
+    """Folders that the turn created, to be removed if undo leaves them empty."""
 
 
 def changes_of(
     git: ShadowGit, record: TurnRecord, ended: Ended, others: Iterable[TurnRecord] = ()
 ) -> Changes:
-    """Compares what was kept with how it ended. `others` are turns that ran at the same time."""
+    """Compares the saved state with the state at the end. `others` are turns that ran at the same time."""
     before = record.trees
     found = _between(git, before, ended.trees) if record.whole else {}
     unseen = Unseen(git, before, ended.trees, record.begun.at)
@@ -75,7 +75,7 @@ def _take_shared(
 
 
 def _hold_back(found: dict[bytes, PathChange], unseen: Unseen) -> dict[bytes, Unkept]:
-    """Keeps what merely was not seen before from counting as new. Returns what undo leaves alone."""
+    """Makes undo keep files that existed before the turn but were not saved. Returns what undo leaves alone."""
     notes: dict[bytes, Unkept] = {}
     for path, change in found.items():
         if change.before == ABSENT and (note := unseen.hides(path)):
@@ -89,7 +89,7 @@ def _hold_back(found: dict[bytes, PathChange], unseen: Unseen) -> dict[bytes, Un
 def _between(
     git: ShadowGit, before: Sequence[Tree], after: Sequence[Tree]
 ) -> dict[bytes, PathChange]:
-    """The differences of two states of a folder. A repository that is new or gone in it was or is empty."""
+    """The differences between two states of a folder. A nested repository missing from one of them counts as empty there."""
     old, new = {tree.root: tree for tree in before}, {tree.root: tree for tree in after}
     found: dict[bytes, PathChange] = {}
     for root in old.keys() | new.keys():
@@ -106,7 +106,7 @@ def _between(
         ):
             same = found.get(
                 change.path, change
-            )  # the same file as part of another repository
+            )  # the file may also be in the tree of another repository
             found[change.path] = PathChange(
                 change.path,
                 same.before if change.before == ABSENT else change.before,
@@ -141,7 +141,7 @@ def _files(git: ShadowGit, one: Tree, two: Tree) -> Iterator[PathChange]:
 
 
 def _marks(tree: Tree) -> dict[bytes, PathState]:
-    """Files that are not in a tree although they were there."""
+    """Files that existed but are not in the tree."""
     return {note.path: PathState("unkept", note.mark) for note in tree.unkept}
 
 
@@ -155,7 +155,7 @@ def _state(git_mode: str, blob: str, mode: int | None, tree: Tree) -> PathState:
 
 
 def _permissions(git: ShadowGit, one: Tree, two: Tree) -> Iterator[PathChange]:
-    """Files with the same content whose exact permissions changed; git itself knows only two kinds."""
+    """Files with the same content but other permissions. Git itself distinguishes only executable files from others."""
     if (one.plain, one.executable, dict(one.modes)) == (
         two.plain,
         two.executable,
@@ -181,7 +181,7 @@ def _contents(git: ShadowGit, tree: Tree) -> dict[bytes, PathState]:
 
 
 def _folders(git: ShadowGit, one: Tree, two: Tree) -> Iterator[PathChange]:
-    """Folders without files that came or went."""
+    """Empty folders that were created or removed."""
     old, new = set(one.empty), set(two.empty)
     for path in old - new:
         if not git.has(two.tree, path) and not any(
@@ -196,7 +196,7 @@ def _folders(git: ShadowGit, one: Tree, two: Tree) -> Iterator[PathChange]:
 
 
 def _kept_in(git: ShadowGit, trees: Sequence[Tree], path: bytes) -> bool:
-    """Whether the folder's state before the turn has this file."""
+    """Whether the state saved before the turn has this file."""
     inside = [
         tree
         for tree in trees
@@ -230,7 +230,7 @@ def _unkept(
 
 
 def _removable(record: TurnRecord, changes: Sequence[PathChange]) -> tuple[bytes, ...]:
-    """Folders that did not exist, innermost first."""
+    """Folders that did not exist before the turn, innermost first."""
     made = {folder for touched in record.touched.values() for folder in touched.made}
     trees = record.trees
     empty = {os.path.join(tree.root, path) for tree in trees for path in tree.empty}

@@ -1,6 +1,6 @@
 """A turn's changes as a unified diff."""
 
-# Names are bytes here, as a file's name need not be text.
+# Names are bytes here, because a file name need not be valid text.
 # ruff: noqa: PTH118
 
 import os
@@ -18,7 +18,7 @@ _GIT_MODES = {"file": "100644", "link": "120000"}
 
 
 def unified(git: ShadowGit, changes: Sequence[PathChange], workspace: bytes) -> str:
-    """The diff: paths in the workspace are relative, others absolute; too long a text is cut, and says so."""
+    """The diff. Paths in the workspace are relative, others absolute. A long diff is cut, with a note."""
     start = os.path.join(workspace, b"")
     unseen = [
         change
@@ -51,7 +51,7 @@ def _diff(
 
 
 def _tree(git: ShadowGit, states: Iterable[tuple[bytes, PathState]]) -> str:
-    """A tree of only these files."""
+    """Writes a tree of only these files."""
     index = git.folder / "indexes" / "diff"
     index.unlink(missing_ok=True)
     own = os.fsencode(git.folder)
@@ -77,7 +77,7 @@ def _git_mode(state: PathState) -> str:
 
 
 def _permissions(changes: Iterable[PathChange], start: bytes) -> Iterable[str]:
-    """Permissions that git does not show."""
+    """Permission changes that git's diff does not show."""
     for change in changes:
         old, new = change.before, change.after
         if (
@@ -106,7 +106,7 @@ def _capped(text: str) -> str:
 
 
 def display(path: bytes, workspace: Path) -> str:
-    """A path as a person reads it: short inside the workspace, and always text."""
+    """A path for a person: relative inside the workspace, and always valid text."""
     return _name(path, os.path.join(os.fsencode(workspace), b""))
 
 

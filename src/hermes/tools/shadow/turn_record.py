@@ -1,5 +1,5 @@
 """The record of one turn: what was saved before it, and the state at its end. It is an append-only file of JSON lines; a
-torn last line does not count. The tags of the lines are on disk in every home: they stay when a class is renamed."""
+partial last line is ignored. The tags of the lines are in existing files, so they stay when a class is renamed."""
 
 import os
 from pathlib import Path
@@ -28,11 +28,11 @@ class Touched(msgspec.Struct, frozen=True, tag="Touched", omit_defaults=True):
     late: bool = False
     """Whether the whole folder was saved before, so that something may have changed the file in between."""
     made: tuple[bytes, ...] = ()
-    """The folders above it that did not exist."""
+    """The folders above it that did not exist before."""
 
 
 class Unkept(msgspec.Struct, frozen=True, tag="Unkept", omit_defaults=True):
-    """Something that could not be saved; `mark` changes with it."""
+    """Something that could not be saved. `mark` changes when it does."""
 
     path: bytes
     why: str
@@ -40,7 +40,7 @@ class Unkept(msgspec.Struct, frozen=True, tag="Unkept", omit_defaults=True):
 
 
 class Tree(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A folder with its content; without a `tree` if it could not be saved. Paths are relative to `root`."""
+    """A folder with its content; `tree` is empty if it could not be saved. Paths are relative to `root`."""
 
     root: bytes
     tree: str = ""
@@ -52,17 +52,17 @@ class Tree(msgspec.Struct, frozen=True, omit_defaults=True):
     """Empty folders."""
     unkept: tuple[Unkept, ...] = ()
     ignored: str = ""
-    """Names a note of what git ignores in it; see `not_kept`."""
+    """The name of the blob that lists what git ignores in it; see `not_kept`."""
 
 
 class Whole(msgspec.Struct, frozen=True, tag="Whole"):
-    """The working directory before the first call that may change anything in it; each repository inside for itself."""
+    """The working directory before the first call that may change anything in it. Nested repositories are separate trees."""
 
     trees: tuple[Tree, ...]
 
 
 class Ended(msgspec.Struct, frozen=True, tag="Ended"):
-    """How everything that was kept stood when the turn ended."""
+    """The state of everything that was saved, at the end of the turn."""
 
     at: float
     states: tuple[tuple[bytes, PathState], ...]
@@ -76,7 +76,7 @@ _decode = msgspec.json.Decoder(Line).decode
 
 
 class TurnRecord:
-    """A turn's record, read."""
+    """The parsed record of a turn."""
 
     def __init__(self, begun: TurnHeader) -> None:
         self.begun = begun
@@ -87,11 +87,11 @@ class TurnRecord:
 
     @property
     def trees(self) -> "tuple[Tree, ...]":
-        """The folders as they were before the turn; empty if they were not kept as a whole."""
+        """The folders as they were before the turn; empty if they were not saved as a whole."""
         return self.whole.trees if self.whole else ()
 
     def add(self, line: Line) -> None:
-        """Takes in the next line. What was kept first counts."""
+        """Adds the next line. The first state saved for a path counts."""
         match line:
             case Touched():
                 self.touched.setdefault(line.path, line)
@@ -106,7 +106,7 @@ class TurnRecord:
 
 
 def append(file: Path, *lines: Line) -> None:
-    """Adds lines in one write, after mending a torn one."""
+    """Appends lines in one write. Ends a partial last line first."""
     data = b"".join(_encode(line) + b"\n" for line in lines)
     handle = open_private(file, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     with os.fdopen(handle, "rb+") as stream:
@@ -116,7 +116,7 @@ def append(file: Path, *lines: Line) -> None:
 
 
 def read(file: Path) -> TurnRecord | None:
-    """The record in a file; None when there is none."""
+    """The record in a file; None if there is none."""
     try:
         raw = file.read_bytes().splitlines()
     except FileNotFoundError:
@@ -125,7 +125,7 @@ def read(file: Path) -> TurnRecord | None:
     for text in raw:
         try:
             line = _decode(text)
-        except msgspec.DecodeError:  # torn by a kill; the call it was for did not run
+        except msgspec.DecodeError:  # cut off by a kill; its call did not run
             continue
         if isinstance(line, TurnHeader):
             record = record or TurnRecord(line)

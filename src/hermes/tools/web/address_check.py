@@ -50,8 +50,8 @@ class Unresolved(ToolFailed):
     """A name has no address."""
 
 
-class Passage(msgspec.Struct, frozen=True):
-    """A place that may be reached, and the addresses that were checked."""
+class CheckedAddress(msgspec.Struct, frozen=True):
+    """A web address that may be reached, and its IP addresses, all checked."""
 
     place: WebAddress
     addresses: tuple[Address, ...]
@@ -88,8 +88,10 @@ class AddressCheck:
         self._own = own
         self._rule = rule
 
-    async def check(self, place: WebAddress, approved: Collection[str] = ()) -> Passage:
-        """The way to a place. Raises ToolFailed when one of its addresses is not public, or a rule forbids it.
+    async def check(
+        self, place: WebAddress, approved: Collection[str] = ()
+    ) -> CheckedAddress:
+        """Checks a web address. Raises ToolFailed if one of its IP addresses is not public, or a rule forbids it.
 
         `approved` are hosts that a call named, about which the user was asked where a rule says so.
         """
@@ -100,7 +102,7 @@ class AddressCheck:
         if place.address is not None:
             if not vouched:
                 self._check_address(place, place.address)
-            return Passage(place, (place.address,))
+            return CheckedAddress(place, (place.address,))
         addresses = await self._resolve(place)
         for address in addresses:
             if not vouched:
@@ -109,7 +111,7 @@ class AddressCheck:
                 raise _refused(
                     place, f"its name leads to {address}, where clouds keep metadata"
                 )
-        return Passage(place, addresses)
+        return CheckedAddress(place, addresses)
 
     def _vouched(self, place: WebAddress) -> bool:
         return bool(

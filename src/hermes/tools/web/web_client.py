@@ -15,7 +15,7 @@ from hermes import __version__
 from hermes.errors import ToolFailed, words_of
 from hermes.installation import DISTRIBUTION
 from hermes.primitives.decompression import CompressionError, Decompressor
-from hermes.tools.web.address_check import AddressCheck, Passage, Unresolved
+from hermes.tools.web.address_check import AddressCheck, CheckedAddress, Unresolved
 from hermes.tools.web.urls import WebAddress, follow, read_url
 
 if TYPE_CHECKING:
@@ -143,14 +143,14 @@ class WebClient:
         self, place: WebAddress, approved: Sequence[str]
     ) -> tuple[str, ...]:
         try:
-            passage: Passage = await self.gate.check(place, approved)
+            checked: CheckedAddress = await self.gate.check(place, approved)
         except Unresolved:
             if self._proxy:
                 return (
                     place.host,
                 )  # a network whose names only its proxy knows; its literal addresses were refused
             raise
-        return tuple(str(address) for address in passage.addresses)
+        return tuple(str(address) for address in checked.addresses)
 
     def _transport(self) -> "httpx2.AsyncHTTPTransport":
         import httpx2

@@ -57,7 +57,7 @@ python3 -c "import os as o; o.remove('x')"
 python3 -c "from os import remove as r; r('x')"
 node -e "const f=require('fs'); f['rm'+'Sync']('src')"
 """
-CARRYING = """
+LATER_RUNS = """
 python3 -c "open('AGENTS.md','a').write('x')"
 node -e "require('fs').writeFileSync('CLAUDE.md','x')"
 python3 -c "open('.git/hooks/pre-commit','w').write('x')"
@@ -113,7 +113,7 @@ git bisect run make test
     "command",
     [
         one
-        for text in (TOLD, MACHINE, EMPTIED, CARRYING, ENDLESS, SECRETS)
+        for text in (TOLD, MACHINE, EMPTIED, LATER_RUNS, ENDLESS, SECRETS)
         for one in text.strip().splitlines()
     ],
 )

@@ -79,7 +79,7 @@ def spelled(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def carrying(draw: st.DrawFn) -> IPv6Address:
+def embedding_ipv4(draw: st.DrawFn) -> IPv6Address:
     """An IPv6 address that leads to a forbidden IPv4 one."""
     number = int(draw(inside(FORBIDDEN_V4)))
     form = draw(
@@ -123,7 +123,7 @@ async def test_every_spelling_of_a_forbidden_address_is_refused(host: str) -> No
     assert await refused(f"http://{host}/")
 
 
-@given(carrying())
+@given(embedding_ipv4())
 async def test_an_ipv6_address_that_leads_to_a_forbidden_one_is_refused(
     address: IPv6Address,
 ) -> None:

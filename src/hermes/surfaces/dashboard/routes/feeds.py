@@ -17,6 +17,7 @@ from hermes.app.feed import BATCH_INTERVAL_S, SessionFeed
 from hermes.app.feed_inbox import FeedItem, Inbox
 from hermes.errors import SessionNotFound
 from hermes.primitives.tasks import run_until_first
+from hermes.primitives.untyped import number_in_text
 from hermes.schema.shown_reasons import shown_event
 from hermes.surfaces.dashboard.access_control import Identity, offered_subprotocol
 from hermes.surfaces.dashboard.dashboard import Dashboard
@@ -282,10 +283,9 @@ def _sse_event(item: FeedItem) -> bytes:
 
 
 def _last_event(text: str) -> tuple[int, int] | None:
-    epoch, _, seq = text.partition("-")
-    if epoch.isdecimal() and seq.isdecimal():
-        return (int(epoch), int(seq))
-    return None
+    first, _, second = text.partition("-")
+    epoch, seq = number_in_text(first), number_in_text(second)
+    return None if epoch is None or seq is None else (epoch, seq)
 
 
 def _hello(pattern: str) -> bytes:

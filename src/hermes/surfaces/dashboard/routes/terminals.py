@@ -214,7 +214,7 @@ async def _receive_input(
 def _obey(text: str, one: OpenTerminal, viewer: Viewer, resized: asyncio.Event) -> None:
     try:
         order = _read_order(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         log.debug(
             "a terminal got a message that is not a command: %.100s", text
         )  # perhaps by a newer page

@@ -14,6 +14,7 @@ _BULLET = re.compile(r"^(\s*)[-*+]\s+")
 _RULE = re.compile(r"^ {0,3}([-*_])(?:\s*\1){2,}\s*$")
 _QUOTE = re.compile(r"^ {0,3}>\s?")
 _TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
+_GROUPS = {">": _QUOTE, "|": _TABLE_ROW}  # lines that belong together, by their mark
 _CODE = re.compile(r"(?<!`)(`{1,3})(?!`)(.+?)(?<!`)\1(?!`)")
 _LINK = re.compile(
     r"!?\[([^\[\]\n]*)\]\(\s*<?((?:https?://|tg://|mailto:)(?:[^\s<>\")\]]|\](?!\()){1,2048}+)>?\s*\)"
@@ -21,7 +22,10 @@ _LINK = re.compile(
 
 
 class _Style(NamedTuple):
-    """A pair of marks: where one can open and close, without taking a character, and the tag that they become."""
+    """A pair of marks: where one can open and close, and the tag that they become.
+
+    Both patterns take one character, which `re` finds quickly, so that they can also match at the next.
+    """
 
     mark: str
     opens: re.Pattern[str]
@@ -30,11 +34,11 @@ class _Style(NamedTuple):
 
 
 _STYLES = (
-    _Style("**", re.compile(r"(?=\*\*\S)"), re.compile(r"(?<=\S)(?=\*\*)"), "b"),
-    _Style("__", re.compile(r"(?<!\w)(?=__\S)"), re.compile(r"(?<=\S)(?=__(?!\w))"), "b"),
-    _Style("~~", re.compile(r"(?=~~\S)"), re.compile(r"(?<=\S)(?=~~)"), "s"),
-    _Style("*", re.compile(r"(?<![\w*])(?=\*[^\s*])"), re.compile(r"(?<=[^\s*])(?=\*(?![\w*]))"), "i"),
-    _Style("_", re.compile(r"(?<!\w)(?=_[^\s_])"), re.compile(r"(?<=[^\s_])(?=_(?!\w))"), "i"),
+    _Style("**", re.compile(r"\*(?=\*\S)"), re.compile(r"\*(?<=\S\*)(?=\*)"), "b"),
+    _Style("__", re.compile(r"_(?<!\w_)(?=_\S)"), re.compile(r"_(?<=\S_)(?=_(?!\w))"), "b"),
+    _Style("~~", re.compile(r"~(?=~\S)"), re.compile(r"~(?<=\S~)(?=~)"), "s"),
+    _Style("*", re.compile(r"\*(?<![\w*]\*)(?=[^\s*])"), re.compile(r"\*(?<=[^\s*]\*)(?![\w*])"), "i"),
+    _Style("_", re.compile(r"_(?<!\w_)(?=[^\s_])"), re.compile(r"_(?<=[^\s_]_)(?!\w)"), "i"),
 )  # fmt: skip
 _PLACEHOLDER = re.compile("\x00(\\d+)\x00")
 
@@ -44,6 +48,8 @@ _SLACK_TAG = re.compile(
 _SLACK_BLOCK = re.compile(r"<pre>(?:<code[^>]*>)?(.*?)(?:</code>)?</pre>", re.DOTALL)
 _SLACK_QUOTE = re.compile(r"<blockquote>(.*?)</blockquote>", re.DOTALL)
 _SLACK_MARKS = {"b": "*", "i": "_", "s": "~", "code": "`"}
+_STYLE_TAG = re.compile(r"<(/?)(b|i|s)>")
+_RANGE_TAG = re.compile(r"<(/?)(pre|code|b|i|s)(?: [^>]*)?>")
 _LINK_TAG = re.compile(r'<a href="(?P<address>[^"]*)">(?P<label>.*?)</a>')
 _SLACK_SPECIAL = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
 
@@ -86,44 +92,36 @@ def slack_mrkdwn(markdown: str) -> str:
     It is made from Telegram's HTML, which is properly nested and escaped as Slack wants
     it, so that nothing in the text can notify people or the whole channel.
     """
-    text = telegram_html(markdown)
-    text = _SLACK_QUOTE.sub(
-        lambda found: "\n".join(f"> {line}" for line in found[1].split("\n")), text
-    )
-    return _SLACK_TAG.sub(_slack_mark, _SLACK_BLOCK.sub(r"```\n\1\n```", text))
+    return _slack_marks(_with_quotes(telegram_html(markdown)))
 
 
 def whatsapp_text(markdown: str) -> str:
     """Markdown in WhatsApp's own marks, which are Slack's but for links and escapes."""
     text = _LINK_TAG.sub(_spelled_link, telegram_html(markdown))
-    text = _SLACK_QUOTE.sub(
-        lambda found: "\n".join(f"> {line}" for line in found[1].split("\n")), text
-    )
-    text = _SLACK_TAG.sub(_slack_mark, _SLACK_BLOCK.sub(r"```\n\1\n```", text))
-    return html.unescape(text)
+    return html.unescape(_slack_marks(_with_quotes(text)))
 
 
 def styled_ranges(markdown: str) -> tuple[str, tuple[StyledRange, ...]]:
     """Markdown as plain text, and which parts of it have a style; positions count UTF-16 units, as Signal does."""
-    text = _LINK_TAG.sub(_spelled_link, telegram_html(markdown))
-    text = _SLACK_QUOTE.sub(
-        lambda found: "\n".join(f"> {line}" for line in found[1].split("\n")), text
-    )
-    plain, open_tags = list[str](), list[tuple[str, int]]()
+    text = _with_quotes(_LINK_TAG.sub(_spelled_link, telegram_html(markdown)))
+    parts = _RANGE_TAG.split(text)
+    plain, open_tags = list(map(html.unescape, parts[::3])), list[tuple[str, int]]()
     ranges: dict[tuple[str, int], StyledRange] = {}
-    at = position = 0
-    for tag in re.finditer(r"<(/?)(pre|code|b|i|s)(?: [^>]*)?>", text):
-        plain.append(html.unescape(text[at : tag.start()]))
-        at = tag.end()
-        position += len(plain[-1].encode("utf-16-le")) // 2
-        if not tag[1]:
-            open_tags.append((tag[2], position))
+    position = 0
+    for part, closing, name in zip(plain, parts[1::3], parts[2::3]):  # noqa: B905 - no tag after the last
+        position += _utf16_units(part)
+        if not closing:
+            open_tags.append((name, position))
             continue
-        name, start = open_tags.pop()
-        if position > start and (name, start) not in ranges:
-            ranges[name, start] = StyledRange(start, position - start, name)
-    plain.append(html.unescape(text[at:]))
+        opened = open_tags.pop()
+        tag, start = opened
+        if position > start and opened not in ranges:
+            ranges[opened] = StyledRange(start, position - start, tag)
     return "".join(plain), tuple(ranges.values())
+
+
+def _utf16_units(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 def matrix_html(markdown: str) -> str:
@@ -162,6 +160,23 @@ def _spelled_link(found: re.Match[str]) -> str:
     return address if label == address else f"{label} ({address})"
 
 
+def _with_quotes(text: str) -> str:
+    """Telegram's HTML with quoted lines as most platforms mark them."""
+    return _SLACK_QUOTE.sub(
+        lambda found: "\n".join(f"> {line}" for line in found[1].split("\n")), text
+    )
+
+
+def _slack_marks(text: str) -> str:
+    """Telegram's HTML with Slack's marks in place of its tags."""
+    if "<" not in text:
+        return text
+    text = _SLACK_BLOCK.sub(r"```\n\1\n```", text)
+    for name, mark in _SLACK_MARKS.items():
+        text = text.replace(f"<{name}>", mark).replace(f"</{name}>", mark)
+    return _SLACK_TAG.sub(_slack_mark, text)
+
+
 def _slack_mark(found: re.Match[str]) -> str:
     if found["name"] != "a":
         return _SLACK_MARKS.get(found["name"], "")
@@ -174,25 +189,26 @@ def _slack_mark(found: re.Match[str]) -> str:
 def _write_block(lines: list[str], start: int, out: list[str]) -> int:
     """Writes the block that begins at a line; returns where the next one begins."""
     line = lines[start]
-    if not line.strip():
+    mark = line.lstrip()[:1]  # decides which block it can be
+    if not mark:
         out.append(line)
-        return start + 1
-    if fence := _FENCE.match(line):
+    elif mark in "`~" and (fence := _FENCE.match(line)):
         return _write_code(lines, start, fence, out)
-    for pattern, write in ((_QUOTE, _quote), (_TABLE_ROW, _table)):
-        if pattern.match(line):
-            end = start
-            while end < len(lines) and pattern.match(lines[end]):
-                end += 1
-            out.append(write(lines[start:end]))
-            return end
-    if heading := _HEADING.match(line):
+    elif mark in _GROUPS and _GROUPS[mark].match(line):
+        end = start + 1
+        while end < len(lines) and _GROUPS[mark].match(lines[end]):
+            end += 1
+        out.append((_quote if mark == ">" else _table)(lines[start:end]))
+        return end
+    elif mark == "#" and (heading := _HEADING.match(line)):
         words = heading[1].rstrip().rstrip("#").rstrip()
         out.append(f"<b>{_inline(words, bold=False)}</b>" if words else "")
-    elif _RULE.match(line):
+    elif mark in "-*_" and _RULE.match(line):
         out.append("———")
     else:
-        out.append(_inline(_BULLET.sub(r"\1• ", line)))
+        bullet = _BULLET.match(line) if mark in "-*+" else None
+        text = f"{bullet[1]}• {line[bullet.end() :]}" if bullet else line
+        out.append(_inline(text))
     return start + 1
 
 
@@ -229,6 +245,8 @@ def _table(lines: list[str]) -> str:
 
 def _inline(text: str, *, bold: bool = True) -> str:
     """One line. Code and links are replaced by placeholders while the rest is styled."""
+    if "`" not in text and "[" not in text:
+        return _styled(html.escape(text, quote=False), bold=bold)
     finished: list[str] = []
 
     def set_aside(tagged: str) -> str:
@@ -252,9 +270,8 @@ def _inline(text: str, *, bold: bool = True) -> str:
 def _styled(text: str, *, bold: bool) -> str:
     """Turns pairs of marks into tags. A pair that would cross another stays as it is."""
     for style in _STYLES:
-        if style.mark not in text:
-            continue
-        text = "".join(_paired(text, style, bold=bold))
+        if style.mark in text:
+            text = "".join(_paired(text, style, bold=bold))
     return text
 
 
@@ -262,16 +279,18 @@ def _paired(text: str, style: _Style, *, bold: bool) -> Iterator[str]:
     """The parts of a text with one style. Both marks are found first: a text of openers is read once, not once for each."""
     ends = [found.start() for found in style.closes.finditer(text)]
     size, at = len(style.mark), 0
-    for opener in style.opens.finditer(text):
-        start = opener.start() + size
+    for opener in style.opens.finditer(text) if ends else ():
+        begin = opener.start()
+        if begin < at:
+            continue
+        start = begin + size
         place = bisect_left(ends, start + 1)
         if place == len(ends):
             break
-        if opener.start() < at:
-            continue
-        yield text[at : start - size]
-        at = ends[place] + size
-        yield _tagged(text[start : ends[place]], style, bold=bold)
+        end = ends[place]
+        yield text[at:begin]
+        at = end + size
+        yield _tagged(text[start:end], style, bold=bold)
     yield text[at:]
 
 
@@ -285,8 +304,10 @@ def _tagged(inner: str, style: _Style, *, bold: bool) -> str:
 
 def _is_balanced(text: str) -> bool:
     """Whether every tag in the text is closed in it, in order."""
+    if "<" not in text:
+        return True
     open_tags: list[str] = []
-    for closing, name in re.findall(r"<(/?)(b|i|s)>", text):
+    for closing, name in _STYLE_TAG.findall(text):
         if not closing:
             open_tags.append(name)
         elif not open_tags or open_tags.pop() != name:

@@ -40,7 +40,7 @@ class ApiAccess(AccessControl):
     ) -> None:
         self.source = source
         self._keys = keys
-        self._secrets = secrets
+        self.secrets = secrets
         self._throttle = throttle
 
     @override
@@ -54,7 +54,7 @@ class ApiAccess(AccessControl):
                 "Send it as: Authorization: Bearer ...",
                 code="missing_api_key",
             )
-        key = self._keys.check(text) or environment_key(self._secrets, text)
+        key = self._keys.check(text) or environment_key(self.secrets, text)
         if key is None:
             self._throttle.refuse(
                 "key",

@@ -12,6 +12,7 @@ from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, TextResult, line, message, table
 from hermes.errors import HermesError, UsageError
+from hermes.primitives.tasks import BackgroundTasks
 from hermes.settings import Secrets
 from hermes.surfaces.gateway.api_server.api_keys import (
     DEFAULT_SCOPES,
@@ -41,6 +42,7 @@ examples:
 """)
 }
 _MAX_KEY_DAYS = 3650
+_STOPPING_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class KeyListing(msgspec.Struct, frozen=True):
@@ -155,9 +157,23 @@ async def _until_stopped(app: App, secrets: Secrets) -> None:
         app.go_live(secrets, "api")
         print(t("Serving OpenAI's API at {url}. Ctrl-C stops it.", url=url), flush=True)
 
-    serving = asyncio.ensure_future(ApiServer(app, secrets).run(ready))
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
+    server = ApiServer(app, secrets)
+    serving = asyncio.ensure_future(server.run(ready))
+    loop = asyncio.get_running_loop()
+    draining = BackgroundTasks("draining the API server")
+
+    async def drain() -> None:
+        await server.drain(app.settings.gateway.drain_timeout)
+        serving.cancel()
+
+    def stop() -> None:
+        for number in _STOPPING_SIGNALS:
+            loop.add_signal_handler(number, serving.cancel)  # the next one, at once
+        draining.start(drain())
+
+    for number in _STOPPING_SIGNALS:
+        loop.add_signal_handler(number, stop)
     await asyncio.wait({serving})
+    await draining.close()
     if not serving.cancelled():
         serving.result()

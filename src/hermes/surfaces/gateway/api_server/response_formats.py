@@ -8,7 +8,8 @@ import msgspec
 from hermes.schema.messages import ToolCall, Usage
 from hermes.surfaces.gateway.api_server.access_control import error_body
 from hermes.surfaces.gateway.api_server.request_formats import ApiRequest
-from hermes.surfaces.gateway.api_server.turn_stream import End
+from hermes.surfaces.gateway.api_server.turn_stream import STOPPED, End
+from hermes.surfaces.web.draining import RETRY_AFTER_S
 from hermes.surfaces.web.errors import Refusal
 
 DONE = b"data: [DONE]\n\n"
@@ -30,6 +31,14 @@ def failure(end: End) -> Refusal | None:
             429,
             end.detail or "A spending cap is reached.",
             code="insufficient_quota",
+        )
+    if end.reason == STOPPED:
+        return Refusal(
+            503,
+            "Hermes stopped before the answer was complete.",
+            "Try again in a few seconds.",
+            code="server_stopping",
+            wait=RETRY_AFTER_S,
         )
     return Refusal(
         502, end.detail or f"The turn ended: {end.reason}.", code=f"turn_{end.reason}"

@@ -47,6 +47,7 @@ from hermes.surfaces.gateway.api_server.session_lookup import (
     response_id,
 )
 from hermes.surfaces.gateway.api_server.turn_stream import (
+    STOPPED,
     End,
     TextPiece,
     TurnStream,
@@ -117,6 +118,7 @@ class OpenAIRoutes:
             choice_of=self._engine_choice,
         )
         self.agent.tools_of = self._tools.of
+        self._is_stopping = False
         folder = app.settings.api.folder
         self._sessions = ApiSessions(
             app, Path(folder).expanduser() if folder else Path.home() / "hermes"
@@ -173,6 +175,11 @@ class OpenAIRoutes:
                 answer=None,
             ),
         ]
+
+    async def stop_turns(self) -> None:
+        """Ends the running turns; whoever waits for an answer is told why it has none."""
+        self._is_stopping = True
+        await self.agent.service.close()
 
     async def close(self) -> None:
         """Ends what runs."""
@@ -264,7 +271,8 @@ class OpenAIRoutes:
         session = turn.place.session
         suspended = self._suspended.pop(session, None)
         if suspended is not None and turn.request.results:
-            return suspended, suspended.resume(turn.request.results)
+            resumed = suspended.resume(turn.request.results)
+            return suspended, self._with_true_end(resumed)
         if suspended is not None:  # the caller goes on without them
             self._tools.resolve(session, {})
         stream = TurnStream(
@@ -274,7 +282,14 @@ class OpenAIRoutes:
             self._tools,
             show_tools=self._app.settings.api.show_tools,
         )
-        return stream, stream.submit(turn.text, turn.images)
+        return stream, self._with_true_end(stream.submit(turn.text, turn.images))
+
+    async def _with_true_end(self, pieces: Pieces) -> Pieces:
+        """The pieces of a turn. One that this process cuts off must not look like one that a person stopped."""
+        async with aclosing(pieces):
+            async for piece in pieces:
+                is_end = isinstance(piece, End) and piece.reason == "interrupted"
+                yield End(STOPPED) if is_end and self._is_stopping else piece
 
     async def _run_turn(
         self, turn: ApiTurn, scope: Scope, receive: Receive, send: Send

@@ -15,6 +15,7 @@ import msgspec
 from hermes.app import App
 from hermes.errors import SessionNotFound
 from hermes.primitives.recent import RecentDict
+from hermes.primitives.untyped import number_in_text
 from hermes.schema.event_base import Event
 from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
@@ -99,13 +100,13 @@ class ApiSessions:
     def find_response(self, key: ApiKey, name: str) -> tuple[str, int]:
         """The session of a response, and the row of the message that it answers."""
         session, _, number = name.removeprefix(_RESPONSE_PREFIX).rpartition("_")
-        seq = number.partition(_PART)[0]
-        is_id = name.startswith(_RESPONSE_PREFIX) and seq.isdecimal()
-        if not (is_id and self._may(key, session) and self._exists(session)):
+        seq = number_in_text(number.partition(_PART)[0])
+        is_known = name.startswith(_RESPONSE_PREFIX) and self._may(key, session)
+        if seq is None or not (is_known and self._exists(session)):
             raise Refusal(
                 404, f"There is no response {name!r}.", code="response_not_found"
             )
-        return session, int(seq)
+        return session, seq
 
     def _after(self, key: ApiKey, previous: str) -> str:
         """The session of a response; a branch that ends with it, if the session has gone on since."""

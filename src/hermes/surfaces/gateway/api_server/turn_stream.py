@@ -29,6 +29,8 @@ _STREAM_KEEP_ALIVE_S = 10.0
 """Without text for so long, the client is told that the turn still runs."""
 _RESTARTED = "\n\n[The answer was cut off. It starts again below.]\n\n"
 _MAX_ARGUMENT_CHARACTERS = 120
+STOPPED = "stopped"
+"""The reason of a turn that ended because this process stops."""
 
 
 class TextPiece(msgspec.Struct, frozen=True):

@@ -56,6 +56,10 @@ class Block(msgspec.Struct, frozen=True):
     indent: int = 0
 
 
+_BLANK = Block("blank")
+_EMPTY_CODE = Block("code", ("",))
+
+
 class Blocks:
     """The text so far. Returns finished blocks, and what the rest would be if the text ended now."""
 
@@ -71,7 +75,12 @@ class Blocks:
     def feed(self, text: str) -> list[Block]:
         """Adds text. Returns the blocks that it finished."""
         *whole, self._partial = (self._partial + text).split("\n")
-        done = [block for line in whole for block in self._split_long(line)]
+        done: list[Block] = []
+        for line in whole:
+            if not line and self._open is None:
+                done.append(_EMPTY_CODE if self._fence else _BLANK)
+            else:
+                done += self._split_long(line)
         while len(self._partial) > _MAX_PARAGRAPH_CHARS:
             at = self._partial.rfind(" ", 1, _MAX_PARAGRAPH_CHARS)
             at = _MAX_PARAGRAPH_CHARS if at < 0 else at
@@ -163,7 +172,7 @@ class Blocks:
             self._indent, self._fence = len(found[1]), found[2]
             return [*done, Block("open", head=found[3])]
         if not line.strip():
-            return [*self._finish(), Block("blank")]
+            return [*self._finish(), _BLANK]
         if self._open is not None and self._extends(self._open, line):
             return self._finish() if self._is_long() else []
         return [*self._finish(), *self._begin(line)]

@@ -17,30 +17,40 @@ from hermes.surfaces.terminal.styled_text import (
 
 _MAX_OPEN_CHARS = 2_100  # after which a mark stays as it is written
 # Emphasis must close within 2,000 characters, which bounds the time to parse.
-_PATTERNS = (
-    r"\\(?P<escaped>[!-/:-@\[-`{-~])",
-    r"(?<!`)(?P<ticks>`++)(?P<code>(?:(?!(?P=ticks)).){1,2000}?)(?P=ticks)(?!`)",
-    r"!?\[(?P<label>[^\[\]\n]{0,2000})\]\((?P<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+\"[^\"]*\")?\)",
-    r"<(?P<auto>https?://[^<>\s]{1,2000})>",
-    r"\*\*(?P<bold>(?=[^\s*]).{1,2000}?(?<=\S))\*\*",
-    r"(?<!\w)__(?P<bold_>(?=[^\s_]).{1,2000}?(?<=\S))__(?!\w)",
-    r"~~(?P<strike>(?=\S).{1,2000}?(?<=\S))~~",
-    r"(?<![\w*])\*(?P<italic>(?=[^\s*]).{0,2000}?[^\s*])\*(?!\*)",
-    r"(?<!\w)_(?P<italic_>(?=[^\s_]).{0,2000}?[^\s_])_(?!\w)",
+_CODE = re.compile(
+    r"(?<!`)(?P<ticks>`++)(?P<code>(?:(?!(?P=ticks)).){1,2000}?)(?P=ticks)(?!`)"
 )
-_INLINE = re.compile("|".join(_PATTERNS))
+_LINK = re.compile(
+    r"!?\[(?P<label>[^\[\]\n]{0,2000})\]\((?P<url>[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?:\s+\"[^\"]*\")?\)"
+)
+_MATCH_AT = {
+    "`": _CODE.match,
+    "!": _LINK.match,
+    "[": _LINK.match,
+    "<": re.compile(r"<(?P<auto>https?://[^<>\s]{1,2000})>").match,
+    "*": re.compile(
+        r"\*\*(?P<bold>(?=[^\s*]).{1,2000}?(?<=\S))\*\*"
+        r"|(?<![\w*])\*(?P<italic>(?=[^\s*]).{0,2000}?[^\s*])\*(?!\*)"
+    ).match,
+    "_": re.compile(
+        r"(?<!\w)__(?P<bold_>(?=[^\s_]).{1,2000}?(?<=\S))__(?!\w)"
+        r"|(?<!\w)_(?P<italic_>(?=[^\s_]).{0,2000}?[^\s_])_(?!\w)"
+    ).match,
+    "~": re.compile(r"~~(?P<strike>(?=\S).{1,2000}?(?<=\S))~~").match,
+}
+"""What can begin with each mark. The last group that matches names what it is."""
 _START = re.compile(
-    r"\\(?=[!-/:-@\[-`{-~])|(?<!`)`|!(?=\[)|\[|<(?=h)"
+    r"\\(?P<escaped>[!-/:-@\[-`{-~])|(?<!`)`|!(?=\[)|\[|<(?=h)"
     r"|(?P<bold>\*\*(?=[^\s*]))|(?<!\w)(?P<bold_>__(?=[^\s_]))|(?P<strike>~(?=~\S))"
     r"|(?<![\w*])(?P<italic>\*(?=[^\s*]))|(?<!\w)(?P<italic_>_(?=[^\s_]))"
 )
 """Matches where something can begin."""
-_CLOSERS = {
-    "bold": re.compile(r"(?<=\S)(?=\*\*)"),
-    "bold_": re.compile(r"(?<=\S)(?=__(?!\w))"),
-    "strike": re.compile(r"(?<=\S)(?=~~)"),
-    "italic": re.compile(r"(?<=[^\s*])(?=\*(?!\*))"),
-    "italic_": re.compile(r"(?<=[^\s_])(?=_(?!\w))"),
+_CLOSERS = {  # each takes one character, which `re` finds quickly
+    "bold": re.compile(r"\*(?<=\S\*)(?=\*)"),
+    "bold_": re.compile(r"_(?<=\S_)(?=_(?!\w))"),
+    "strike": re.compile(r"~(?<=\S~)(?=~)"),
+    "italic": re.compile(r"\*(?<=[^\s*]\*)(?!\*)"),
+    "italic_": re.compile(r"_(?<=[^\s_]_)(?!\w)"),
 }
 _OPENER = re.compile(r"[*`~<\\]|!?\[|!$|(?<!\w)_")
 _EMPHASIS = {
@@ -57,36 +67,42 @@ def parse(text: str, look: str = "", *, marked: bool = False) -> list[Run]:
     runs: list[Run] = []
     at = 0
     for found in _matches(text):
-        runs += [(text[at : found.start()], look)]
+        if (start := found.start()) > at:
+            runs.append((text[at:start], look))
         runs += _run(found, look, marked=marked)
         at = found.end()
-    return [run for run in (*runs, (text[at:], look)) if run[0]]
+    if at < len(text):
+        runs.append((text[at:], look))
+    return runs
 
 
 def _matches(text: str) -> "Iterator[re.Match[str]]":
-    """Yields what `_INLINE.finditer` does. Emphasis that nothing closes is not tried, so that a text of openers is
-    read once, not once for each.
+    """Yields each escape, emphasis, code and link. Emphasis that nothing closes is not tried, so that a text of openers
+    is read once, not once for each.
     """
     closers: dict[str, list[int]] = {}
-    end = 0
-    for start in _START.finditer(text):
-        if start.start() < end or not _may_close(start, closers):
-            continue
-        if found := _INLINE.match(text, start.start()):
-            end = found.end()
-            yield found
+    starts = _START.finditer(text)
+    while start := next(starts, None):
+        kind = start.lastgroup
+        if kind == "escaped":
+            yield start
+        elif kind is None or _may_close(start, kind, closers):
+            at = start.start()
+            if found := _MATCH_AT[text[at]](text, at):
+                yield found
+                starts = _START.finditer(text, found.end())
 
 
-def _may_close(start: "re.Match[str]", closers: dict[str, list[int]]) -> bool:
-    kind = start.lastgroup
-    if kind is None:
-        return True
-    if kind not in closers:
+def _may_close(
+    start: "re.Match[str]", kind: str, closers: dict[str, list[int]]
+) -> bool:
+    ends = closers.get(kind)
+    if ends is None:
         found = _CLOSERS[kind].finditer(start.string)
-        closers[kind] = [one.start() for one in found]
-    place = bisect_left(closers[kind], start.end() + 1)
-    near = closers[kind][place : place + 1]
-    return bool(near) and near[0] - start.end() <= _MAX_OPEN_CHARS
+        ends = closers[kind] = [one.start() for one in found]
+    end = start.end()
+    place = bisect_left(ends, end + 1)
+    return place < len(ends) and ends[place] - end <= _MAX_OPEN_CHARS
 
 
 def stable_prefix(text: str) -> str:
@@ -152,20 +168,23 @@ def _nth(text: str, start: int, number: int) -> int:
 
 
 def _run(found: re.Match[str], look: str, *, marked: bool) -> list[Run]:
-    parts = found.groupdict()
-    if parts["escaped"]:
-        return [(parts["escaped"], look)]
-    if parts["code"]:
-        code = parts["code"].strip() or parts["code"]
+    kind = found.lastgroup or ""
+    text = found[kind]
+    if kind == "escaped":
+        return [(text, look)]
+    if kind == "code":
+        code = text.strip() or text
         return [(f"`{code}`" if marked else code, _with(look, CYAN))]
-    if parts["auto"]:
-        return [(parts["auto"], _with(look, UNDERLINE))]
-    if parts["url"] is not None:
-        label, url = parts["label"] or parts["url"], parts["url"]
-        tail = [(f" ({url})", _with(look, DIM))] if url and url != label else []
+    if kind == "auto":
+        return [(text, _with(look, UNDERLINE))]
+    if kind == "url":
+        label = found["label"] or text
+        tail = [(f" ({text})", _with(look, DIM))] if text and text != label else []
         return [*parse(label, _with(look, UNDERLINE), marked=marked), *tail]
-    kind = next(name for name in _EMPHASIS if parts[name])
-    return parse(parts[kind], _with(look, _EMPHASIS[kind]), marked=marked)
+    look = _with(look, _EMPHASIS[kind])
+    if len(text) == 1:  # too short for a mark in it
+        return [(text, look)]
+    return parse(text, look, marked=marked)
 
 
 def _with(look: str, code: str) -> str:

@@ -1,8 +1,7 @@
 """Derives what Hermes is doing from events: a state machine for each session, and one overall
 state.
 
-Pure: it knows no bus, no clock of its own and no page. Events go in with the time, a `Mood` comes
-out.
+Pure: it uses no bus, no clock and no page. Events go in with the time, a `Mood` comes out.
 """
 
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ RANK: tuple[State, ...] = (
     "error",
     "waiting",
 )
-"""Of several sessions, the one with the last state in this list is shown."""
+"""In ascending priority: of several sessions, the one whose state is last in this list is shown."""
 LASTS: Mapping[State, float] = {
     "idle": 0.0,
     "listening": 30.0,
@@ -34,9 +33,9 @@ LASTS: Mapping[State, float] = {
 }
 """Seconds after which a state expires: a process may have died silently."""
 _MAX_ORB_SESSIONS = 256  # sessions that are remembered
-_STEP = ""  # stands for the calls of a gateway that names its tools, but not each call
+_STEP = ""  # stands for calls that a gateway reports by tool name only
 _STEPPED = "gateway.agent.step"
-_FINE = frozenset({"done", "interrupted", ""})  # how a turn ends well
+_FINE = frozenset({"done", "interrupted", ""})  # endings of a turn without an error
 _Meaning: TypeAlias = State | Literal["work", "over"]
 _SAYS: Mapping[str, State] = {
     "message.user": "listening",

@@ -14,9 +14,7 @@ from hermes_events import publish, stream, subscribe
 from .orb import PATTERNS, Mood, Orb
 
 CHANGED = "orb.changed"
-_MAX_CHECK_INTERVAL_S = (
-    5.0  # seconds between two looks whether a state has lasted too long
-)
+_MAX_CHECK_INTERVAL_S = 5.0  # seconds between checks for expired states
 
 router = APIRouter()
 loop = asyncio.get_running_loop()
@@ -38,7 +36,7 @@ def take(event: dict[str, Any]) -> None:
 
 
 async def forget() -> None:
-    """Updates the state when another one expires."""
+    """Updates the state when one expires."""
     while True:
         left = orb.until(time.monotonic())
         await asyncio.sleep(
@@ -50,7 +48,7 @@ async def forget() -> None:
 
 
 for pattern in PATTERNS:
-    # Events are published in any thread; the orb lives in this loop.
+    # Events are published on any thread; the orb belongs to this loop.
     subscribe(pattern, lambda event: loop.call_soon_threadsafe(take, event))
 tasks = [loop.create_task(forget())]  # they end with the plugin
 

@@ -2511,7 +2511,7 @@ export interface ReplyRejected {
   detail: string;
 }
 
-/** The result of restoring files. Paths are as a person reads them. */
+/** The result of restoring files. Paths are in the form shown to a person. */
 export interface RestoreOutcome {
   restored: (string)[];
   conflicts: ([string, string])[];
