@@ -145,6 +145,10 @@ async def started(
     hermes: InstalledHermes, **environ: str
 ) -> AsyncIterator[tuple[str, str]]:
     """`hermes dashboard` until the end of the block: its address, and a link that signs in."""
+    # Shells must not read the start-up files of whoever runs the tests: some wait for one another.
+    user = hermes.home.parent / "user"
+    user.mkdir(exist_ok=True)
+    environ = {"HOME": str(user), **environ}
     process = await hermes.start("dashboard", "--port", "0", "--no-open", **environ)
     assert process.stdout is not None
     try:
