@@ -94,7 +94,7 @@ class Outbox:
         self._missing = removed
         self._gaps: deque[tuple[int, int]] = (
             deque()
-        )  # in flight: the number of the frame, how many are missing
+        )  # in flight: the number of the frame, and how many events are missing before it
         self._ahead: deque[tuple[int, bytes]] = deque()
         self._large: deque[bytes] = (
             deque()

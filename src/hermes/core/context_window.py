@@ -38,7 +38,7 @@ class ContextLimits(msgspec.Struct, frozen=True):
 
 
 class ContextWindow:
-    """The built-in context engine. It serves all sessions of a process and remembers where it failed."""
+    """The built-in context engine. It serves all sessions of a process and remembers in which of them it failed."""
 
     def __init__(
         self, summarise: Summarise, limits: ContextLimits, clock: Clock
