@@ -99,15 +99,15 @@ class ProcessTree:
         return child + sorted(found)
 
     def kill_group(self) -> None:
-        """Kills the child's process group in one call, so that nothing in it can fork meanwhile.
+        """Kills the child's process group in one call, so that nothing in it can fork in between.
 
-        The child must not be reaped yet, or its number may belong to another process.
+        The child must not have been reaped yet: afterwards, its number may belong to another process.
         """
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def _group(self) -> list[int]:
-        """Returns the child's process group, as the one number that signals it: all that is visible without /proc."""
+        """Returns the child's process group as the one number that signals it. Without /proc, nothing more is known."""
         try:
             os.killpg(self.pid, 0)
         except OSError:
@@ -176,7 +176,8 @@ def carries(pid: int, mark: int, variable: str = MARK_VARIABLE) -> bool:
 
 
 def _read(pid: int, name: str) -> bytes:
-    """Returns what the kernel says about a process. Hundreds are read for each command: a Path for each would cost more."""
+    """Reads a file of the kernel about a process. Hundreds are read for each command, so creating a Path for each would
+    be slow."""
     with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:  # noqa: PTH123
         return file.read()
 

@@ -49,7 +49,7 @@ class ContextWindow:
         self._cooling: dict[str, float] = {}
 
     def is_full(self, session: str, request: ModelRequest) -> bool:
-        """Whether to compact before this request. After a failure the answer is no for a while."""
+        """Whether to compact before this request. After a failure, returns False for a while."""
         fits = request_tokens(request) <= self._limits.window * self._limits.threshold
         return not fits and self._clock.now() >= self._cooling.get(session, 0.0)
 
