@@ -37,7 +37,7 @@ RECORDINGS = frozenset(
 
 
 def document_kind(name: str, start: bytes) -> "DocumentKind | None":
-    """The kind of document that a file is, by its first kilobyte and its name; None if it is no document."""
+    """The kind of document, by the first kilobyte of the file and its name; None if it is not a document."""
     lower = name.lower()
     suffix = PurePath(lower).suffix
     if start[:START_BYTES].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"%PDF-"):

@@ -1,4 +1,4 @@
-"""Asks the kernel which files the sockets of this machine are bound to, whatever they are called now."""
+"""Asks the kernel to which files the sockets of this machine are bound, whatever the files are called now."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ _READ_BYTES = 256 * 1024
 
 
 def bound_inodes() -> set[int]:
-    """Returns the inode numbers (32 bits) of the files that sockets of this network are bound to. Raises OSError."""
+    """Returns the inode numbers (32 bits) of the files to which sockets of this network are bound. Raises OSError."""
     return {inode for inode, _ in bound_files()}
 
 
@@ -45,7 +45,7 @@ def bound_files() -> set[tuple[int, int]]:
 
 
 def kernel_device(st_dev: int) -> int:
-    """Returns a device number in the form that the kernel uses inside."""
+    """Returns a device number in the kernel's internal form."""
     return os.major(st_dev) << 20 | os.minor(st_dev)
 
 
