@@ -26,7 +26,7 @@ _LIMIT = lazy_pattern(rb"Max file locks +(\d+)")
 _VARIABLE = lazy_pattern(rb"(?:^|\0)" + MARK_VARIABLE.encode() + rb"=(\d+)(?:\0|$)")
 _KILL_TIMEOUT_S = 2.0
 _MAX_KILL_S = 30.0
-_MAX_PAUSE_S = 0.02
+_MAX_KILL_PAUSE_S = 0.02
 _STOP_FIRST_ABOVE = 8  # processes
 _PIDS_MAY_REPEAT_AFTER_S = 10.0
 _ENDED = (b"Z", b"X")
@@ -226,7 +226,7 @@ def kill_all(
         stop_next = not stop_next
         before = set(pids)
         time.sleep(pause_s)
-        pause_s = min(pause_s * 1.1, _MAX_PAUSE_S)
+        pause_s = min(pause_s * 1.1, _MAX_KILL_PAUSE_S)
     return True
 
 

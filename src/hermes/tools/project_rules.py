@@ -29,7 +29,7 @@ t = translator(__name__)
 RULES_FILE = ".hermes/rules.yaml"
 NOTES_FILE = "AGENTS.md"
 FILES_PLACEHOLDER = "{files}"
-_MAX_BYTES = 64 * 1024
+_MAX_RULES_BYTES = 64 * 1024
 _MAX_RULES = 100
 _MAX_FRONT_MATTER_LINES = 200
 _KEYS = ("verify", "lint", "protect", "forbid")
@@ -136,7 +136,7 @@ def _read(path: str, stamp: tuple[int, ...], *, is_notes: bool) -> ProjectRules:
             text = front_matter(text)[0]
         if not text.strip():
             return ProjectRules()
-        found = parse_yaml(text, max_expanded=_MAX_BYTES)
+        found = parse_yaml(text, max_expanded=_MAX_RULES_BYTES)
         return _rules(found, is_notes=is_notes)
     except OSError as error:
         # Unreadable notes are reported where they are put into the prompt.
@@ -189,7 +189,7 @@ def front_matter(text: str) -> tuple[str, str]:
     return "", text
 
 
-def read_small_file(path: Path, max_bytes: int = _MAX_BYTES) -> str:
+def read_small_file(path: Path, max_bytes: int = _MAX_RULES_BYTES) -> str:
     """The text of an ordinary file. Follows no link at the end of the path, and does not wait for a pipe. Raises
     OSError or ValueError."""
     descriptor = os.open(

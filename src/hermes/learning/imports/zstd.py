@@ -10,7 +10,7 @@ import threading
 from hermes.children.helper_programs import find_program
 from hermes.settings.load import environment
 
-_TIMEOUT_S = 60.0
+_DECOMPRESSION_TIMEOUT_S = 60.0
 
 
 def decompressed(frame: bytes, size: int) -> bytes | None:
@@ -52,7 +52,7 @@ def _with_program(frame: bytes, size: int) -> bytes | None:
 
 def _output(running: "subprocess.Popen[bytes]", most: int) -> bytes:
     """Returns the first bytes that a program writes. Kills it if it reaches the limit or takes too long."""
-    timer = threading.Timer(_TIMEOUT_S, running.kill)
+    timer = threading.Timer(_DECOMPRESSION_TIMEOUT_S, running.kill)
     timer.start()
     try:
         found = running.stdout.read(most) if running.stdout else b""

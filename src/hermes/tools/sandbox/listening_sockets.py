@@ -9,7 +9,7 @@ _ERROR, _DONE = 2, 3
 _ALL_STATES, _SHOW_FILE = 0xFFFFFFFF, 2
 _HEADER, _MESSAGE = 16, 16
 _FILE = 1
-_TIMEOUT_S = 1.0
+_REPLY_TIMEOUT_S = 1.0
 _READ_BYTES = 256 * 1024
 
 
@@ -28,7 +28,7 @@ def bound_files() -> set[tuple[int, int]]:
     with socket.socket(
         socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG
     ) as kernel:
-        kernel.settimeout(_TIMEOUT_S)
+        kernel.settimeout(_REPLY_TIMEOUT_S)
         kernel.send(
             struct.pack("<IHHII", _HEADER + len(body), _BY_FAMILY, _DUMP, 1, 0) + body
         )

@@ -18,7 +18,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 
-_ROUNDS = 4
+_CHECK_ROUNDS = 4
 """How many times mounts and files are compared: they can't be read at the same time, but files that are swapped back
 and forth differ in one of the rounds."""
 _ESCAPED = re.compile(r"\\([0-7]{3})")
@@ -49,7 +49,7 @@ class ExpectedMounts(msgspec.Struct, frozen=True):
         if not self.identities:
             return ""  # the command has no workspace to write to
         here = {mount.number: mount for mount in _mounts(os.getpid(), "/")}
-        for _ in range(_ROUNDS):
+        for _ in range(_CHECK_ROUNDS):
             mounts = list(_mounts(pid, str(self.workspace)))
             for path, identity in self.identities.items():
                 if identity is None or identity_of(path) != identity:
