@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 _HIDDEN = frozenset((".git", ".hg", ".svn"))
-_MAX_RULES_BYTES = 256 * 1024
+_MAX_GITIGNORE_BYTES = 256 * 1024
 _STAR = "[^/]*"
 _ENDS_OF_NAME = ("*", "/", "|", ")", "(?:")
 _WILDCARDS = {
@@ -103,7 +103,7 @@ def parse_rules(text: str) -> tuple[IgnoreRule, ...]:
 def _read(path: Path) -> tuple[IgnoreRule, ...]:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return parse_rules(file.read(_MAX_RULES_BYTES))
+            return parse_rules(file.read(_MAX_GITIGNORE_BYTES))
     except OSError:  # missing or unreadable: then nothing is ignored
         return ()
 
