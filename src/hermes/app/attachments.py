@@ -25,7 +25,7 @@ from hermes.tools.sensitive import Guard, is_within
 t = translator(__name__)
 
 
-_MAX_BYTES = 48 * 1024
+_MAX_INLINED_BYTES = 48 * 1024
 _ALL_BYTES = 192 * 1024
 _MAX_FOLDER_NAMES = 200
 _CUT = "[cut here: read_file shows the rest]"
@@ -115,7 +115,7 @@ class AttachmentFolder(msgspec.Struct, frozen=True):
         is_any_length = path.suffix.lower() in _PICTURES | RECORDINGS | _TABLES
         if is_any_length or is_web_page(path.name):
             return ""
-        is_long = path.stat().st_size > _MAX_BYTES
+        is_long = path.stat().st_size > _MAX_INLINED_BYTES
         return t("it is long") if is_long and not _is_document(path) else ""
 
 
@@ -204,10 +204,10 @@ def _received(
     """The block of a file that came with a message; empty if it is only named."""
     if not reads_documents:
         _require_no_document(path)
-    block = _extracted(str(path), path, _MAX_BYTES, listen, is_received=True)
+    block = _extracted(str(path), path, _MAX_INLINED_BYTES, listen, is_received=True)
     if block:
         return block
-    data = path.read_bytes() if path.stat().st_size <= _MAX_BYTES else b"\0"
+    data = path.read_bytes() if path.stat().st_size <= _MAX_INLINED_BYTES else b"\0"
     if b"\0" in data or _SECRET.search(path.name):
         return ""
     try:
@@ -298,7 +298,7 @@ def _content(
         return _block(name, "\n".join(names[:_MAX_FOLDER_NAMES] + more)), ()
     if not shelf.reads_documents:
         _require_no_document(path)
-    block = _extracted(name, path, min(room, _MAX_BYTES), shelf.listen)
+    block = _extracted(name, path, min(room, _MAX_INLINED_BYTES), shelf.listen)
     if block:
         return block, ()
     data = path.read_bytes() if path.stat().st_size <= room else b"\0"
@@ -354,7 +354,7 @@ def _is_page_to_read(path: Path) -> bool:
     """Whether a file of the user is a web page that is attached as text: any but the short source of a project."""
     if not _is_received_page(path):
         return False
-    return path.stat().st_size > _MAX_BYTES or not is_in_repository(path)
+    return path.stat().st_size > _MAX_INLINED_BYTES or not is_in_repository(path)
 
 
 def _document(name: str, path: Path, room: int) -> str:

@@ -35,7 +35,7 @@ from hermes.text.translation import to_translate, translator
 t = translator(__name__)
 
 
-_TIMEOUT_S = 15.0
+_CONNECTION_TEST_TIMEOUT_S = 15.0
 _MAX_ANSWER_BYTES = 64 * 1024
 _MAX_SAID_CHARACTERS = 100  # of the service's own words
 _UNCHANGED = t.later("Nothing was changed.")
@@ -392,12 +392,15 @@ async def _answer(
     from hermes.providers.http_client import TransportFailure
 
     try:
-        async with asyncio.timeout(_TIMEOUT_S):
+        async with asyncio.timeout(_CONNECTION_TEST_TIMEOUT_S):
             status, content = await _fetched(url, headers)
     except (TransportFailure, TimeoutError) as error:
         is_late = isinstance(error, TimeoutError) or error.timed_out
         why = (
-            t.later("no answer within {timeout_s:g} seconds", timeout_s=_TIMEOUT_S)
+            t.later(
+                "no answer within {timeout_s:g} seconds",
+                timeout_s=_CONNECTION_TEST_TIMEOUT_S,
+            )
             if is_late
             else "no connection"
         )
@@ -429,7 +432,7 @@ async def _fetched(url: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
 
     http = Http(environment())
     try:
-        limits = HttpTimeouts(total=_TIMEOUT_S)
+        limits = HttpTimeouts(total=_CONNECTION_TEST_TIMEOUT_S)
         async with await http.send("GET", url, headers, b"", limits) as reply:
             return reply.status, await reply.read_all(_MAX_ANSWER_BYTES)
     finally:

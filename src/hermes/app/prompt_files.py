@@ -60,7 +60,7 @@ _FOLDERS: Mapping[PromptKind, tuple[str, ...]] = {
 _MAX_FILES = 200
 _MAX_LOOKED_AT = 5_000
 """Names below a folder of commands: a link may lead to the whole project."""
-_MAX_BYTES = 64 * 1024
+_MAX_PROMPT_FILE_BYTES = 64 * 1024
 _NAME = lazy_pattern(r"[a-z0-9][a-z0-9_-]{0,63}")
 _LOCATED = ("model", "tools", "skills", "mode", "budget")
 
@@ -288,7 +288,7 @@ def _parsed(
     kind: PromptKind, path: Path, *, in_project: bool, is_ours: bool
 ) -> PromptFile:
     """Raises OSError or ValueError for what is no such file. What is wrong with one is its `problem`."""
-    text = read_small_file(path, _MAX_BYTES)
+    text = read_small_file(path, _MAX_PROMPT_FILE_BYTES)
     name = path.stem.lower().replace(" ", "-")
     file = PromptFile(
         kind=kind,

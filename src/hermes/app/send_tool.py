@@ -16,7 +16,7 @@ from hermes.errors import HermesError, ToolFailed
 from hermes.tools.tool import judged, tool
 
 NAME = "send_message"
-_WAIT_S = 60.0
+_SEND_TIMEOUT_S = 60.0
 
 
 def message_tools(app: App) -> tuple[Tool, ...]:
@@ -61,7 +61,7 @@ class MessageTool:
         """Sends a message to somebody outside this conversation, when the user asks for it. The user approves it."""
         paths = tuple(_inside(name, context) for name in files)
         try:
-            sent = await self._outbox.send(target, text, paths, _WAIT_S)
+            sent = await self._outbox.send(target, text, paths, _SEND_TIMEOUT_S)
         except HermesError as error:
             raise ToolFailed(error.message, hint=error.hint) from error
         if sent.state != "sent":

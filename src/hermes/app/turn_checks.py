@@ -49,7 +49,7 @@ log = logging.getLogger("hermes.app")
 
 MAX_REPAIRS = 2
 """How often the model may try to repair what a check found."""
-_TIMEOUT_S = 600
+_CHECK_TIMEOUT_S = 600
 _MAX_SHOWN_CHARS = 2_000
 _MAX_TOLD_CHARS = 6_000
 _MAX_NAMED_FILES = 5
@@ -277,7 +277,7 @@ class TurnChecks:
         arguments = {"command": f"cd {shlex.quote(str(context.cwd))} && {command}"}
         try:
             result = await terminal.terminal.run(
-                {**arguments, "timeout": _TIMEOUT_S}, context
+                {**arguments, "timeout": _CHECK_TIMEOUT_S}, context
             )
         except ToolFailed as error:
             result = ToolResult(text=in_sentences(error), ok=False)

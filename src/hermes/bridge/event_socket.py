@@ -213,10 +213,10 @@ def remove_new_process_socket(folder: Path) -> None:
 
 
 def _greet_lookouts(folder: Path) -> None:
-    """Connects to the sockets of processes that wait for new ones, so that they can read this one from its first event.
+    """Connects to the processes that wait for new ones, so that they can read this one from its first event.
 
     On a busy machine that may take them seconds, and a short run would be over by then. A stopped process (Ctrl-Z)
-    can't answer, so it is not waited for.
+    can't answer, so it is skipped.
     """
     for path in _sockets(folder, _LOOKOUT):
         if _is_stopped(path.name.removeprefix(_LOOKOUT).removesuffix(_SUFFIX)):

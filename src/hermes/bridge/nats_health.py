@@ -13,7 +13,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 
-_TIMEOUT_S = 5.0
+_HEALTH_TIMEOUT_S = 5.0
 _MAX_GOOD_LATENCY_S = 0.020
 _ONCE = {
     "allow_reconnect": False,
@@ -64,7 +64,7 @@ async def _look(arguments: dict[str, Any]) -> NatsHealth:
         errors.append(error)
 
     try:
-        async with asyncio.timeout(_TIMEOUT_S):
+        async with asyncio.timeout(_HEALTH_TIMEOUT_S):
             await client.connect(error_cb=note, **arguments)
             await client.flush()
             latency_s = min([await client.rtt() for _ in range(3)])

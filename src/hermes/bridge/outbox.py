@@ -26,7 +26,9 @@ log = logging.getLogger("hermes.bridge")
 
 MAX_TRANSIENT_EVENTS = 1024
 _MAX_EVENT_BYTES = 700 * 1024  # a dashboard accepts messages of 1 MiB
-_SHORTEST = 16 * 1024  # length to which texts are cut in an event that is too large
+_MAX_CUT_CHARACTERS = (
+    16 * 1024
+)  # length to which texts are cut in an event that is too large
 _READ_BYTES = 128 * 1024  # from the spool at once
 _MAX_ENCODED_EVENTS = 128  # at once
 _MAX_TOPICS = 1000  # topics whose frame head is cached
@@ -94,7 +96,7 @@ class Outbox:
         self._missing = removed
         self._gaps: deque[tuple[int, int]] = (
             deque()
-        )  # in flight: the number of the frame, how many are missing
+        )  # in flight: the number of the frame, and how many events are missing before it
         self._ahead: deque[tuple[int, bytes]] = deque()
         self._large: deque[bytes] = (
             deque()
@@ -279,9 +281,12 @@ class Outbox:
         short: dict[str, Any] = {}
         cut: list[str] = []
         for name, value in event.items():
-            if isinstance(value, str) and len(value) > _SHORTEST:
-                short[name] = value[:_SHORTEST]
-            elif isinstance(value, str) or len(self.encoder.encode(value)) <= _SHORTEST:
+            if isinstance(value, str) and len(value) > _MAX_CUT_CHARACTERS:
+                short[name] = value[:_MAX_CUT_CHARACTERS]
+            elif (
+                isinstance(value, str)
+                or len(self.encoder.encode(value)) <= _MAX_CUT_CHARACTERS
+            ):
                 short[name] = value
                 continue
             cut.append(name)

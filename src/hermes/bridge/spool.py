@@ -24,7 +24,7 @@ t = translator(__name__)
 
 log = logging.getLogger("hermes.bridge")
 
-MAX_BYTES = 64 * 1024 * 1024
+MAX_SPOOL_BYTES = 64 * 1024 * 1024
 MAX_RECORDS = 100_000
 MAX_SEGMENT_BYTES = 4 * 1024 * 1024
 _MAX_ACKED_BYTES = (
@@ -44,7 +44,7 @@ class Spool:
         folder: Path,
         *,
         gap: Callable[[int], bytes] | None = None,
-        max_bytes: int = MAX_BYTES,
+        max_bytes: int = MAX_SPOOL_BYTES,
         max_records: int = MAX_RECORDS,
     ) -> None:
         self.folder = folder

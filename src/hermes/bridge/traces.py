@@ -35,8 +35,8 @@ _TOPICS = (
     "session.created", "agent.turn.*", "agent.message.user", "agent.message.assistant", "agent.tool.started",
     "agent.tool.finished", "agent.model.retried", "agent.approval.*",
 )  # fmt: skip
-_PROBE_TIMEOUT_S = 0.5  # to check whether the collector answers
-_MAX_TRACED_SESSIONS = 1000  # that are tracked at once
+_PROBE_TIMEOUT_S = 0.5  # for checking whether the collector answers
+_MAX_TRACED_SESSIONS = 1000  # tracked at once
 _USAGE = {
     "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
@@ -117,7 +117,7 @@ class TraceExport:
             self._stats.spans = spans.count
         if answers(
             self._settings.endpoint
-        ):  # otherwise the libraries retry for long and delay the end of a command
+        ):  # otherwise the libraries keep retrying and delay the end of a command
             provider.shutdown()
         else:
             log.warning(

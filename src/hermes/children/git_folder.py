@@ -110,6 +110,6 @@ class GitRunner(msgspec.Struct, frozen=True):
 
 
 def complaint(done: "subprocess.CompletedProcess[bytes]") -> str:
-    """Returns git's last line about what went wrong."""
+    """Returns the last line that git wrote about what went wrong."""
     said = done.stderr.decode(errors="backslashreplace").strip().splitlines()
     return said[-1] if said else str(done.returncode)

@@ -163,7 +163,7 @@ def _exit_like(code: int) -> None:
 
 
 def _control(option: int, value: int) -> None:
-    """Calls prctl(2) if it exists; otherwise LIFE_PIPE must suffice."""
+    """Calls prctl(2) if the system has it; without it, LIFE_PIPE must suffice."""
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 

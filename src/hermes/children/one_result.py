@@ -1,6 +1,6 @@
-"""The body of a child that reads one file and writes one result: it limits itself and keeps its output clean.
+"""The main function of a child that reads one file and writes one result: it limits itself and keeps its output clean.
 
-Such a child reads untrusted files, which may be crafted to break their reader.
+Such a child reads untrusted files, which may be crafted to exploit their reader.
 """
 
 import os

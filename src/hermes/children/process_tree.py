@@ -26,7 +26,7 @@ _LIMIT = lazy_pattern(rb"Max file locks +(\d+)")
 _VARIABLE = lazy_pattern(rb"(?:^|\0)" + MARK_VARIABLE.encode() + rb"=(\d+)(?:\0|$)")
 _KILL_TIMEOUT_S = 2.0
 _MAX_KILL_S = 30.0
-_MAX_PAUSE_S = 0.02
+_MAX_KILL_PAUSE_S = 0.02
 _STOP_FIRST_ABOVE = 8  # processes
 _PIDS_MAY_REPEAT_AFTER_S = 10.0
 _ENDED = (b"Z", b"X")
@@ -99,15 +99,15 @@ class ProcessTree:
         return child + sorted(found)
 
     def kill_group(self) -> None:
-        """Kills the child's process group in one call, so that nothing in it can fork meanwhile.
+        """Kills the child's process group in one call, so that nothing in it can fork in between.
 
-        The child must not be reaped yet, or its number may belong to another process.
+        The child must not have been reaped yet: afterwards, its number may belong to another process.
         """
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def _group(self) -> list[int]:
-        """Returns the child's process group, as the one number that signals it: all that is visible without /proc."""
+        """Returns the child's process group as the one number that signals it. Without /proc, nothing more is known."""
         try:
             os.killpg(self.pid, 0)
         except OSError:
@@ -176,7 +176,8 @@ def carries(pid: int, mark: int, variable: str = MARK_VARIABLE) -> bool:
 
 
 def _read(pid: int, name: str) -> bytes:
-    """Returns what the kernel says about a process. Hundreds are read for each command: a Path for each would cost more."""
+    """Reads a file of the kernel about a process. Hundreds are read for each command, so creating a Path for each would
+    be slow."""
     with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:  # noqa: PTH123
         return file.read()
 
@@ -225,7 +226,7 @@ def kill_all(
         stop_next = not stop_next
         before = set(pids)
         time.sleep(pause_s)
-        pause_s = min(pause_s * 1.1, _MAX_PAUSE_S)
+        pause_s = min(pause_s * 1.1, _MAX_KILL_PAUSE_S)
     return True
 
 

@@ -19,7 +19,7 @@ _NOTHING: Mapping[str, object] = {}
 
 
 class Elicited(msgspec.Struct, frozen=True, rename="camel"):
-    """A server's request."""
+    """A request from an MCP server."""
 
     server_name: str = ""
     turn_id: str | None = None
@@ -40,7 +40,7 @@ class _InputQuestion(msgspec.Struct, frozen=True):
 
 
 class InputAsked(msgspec.Struct, frozen=True, rename="camel"):
-    """Questions of codex's model."""
+    """Questions that codex's model asks the user."""
 
     item_id: str = ""
     questions: tuple[_InputQuestion, ...] = ()

@@ -215,7 +215,7 @@ class CodexSession:
             self._idle = None
 
     def _leave_later(self) -> None:
-        """Ends an idle process after a while: it takes 110 MB, and restarts in half a second."""
+        """Ends an idle process after a while, because it takes 110 MB and restarts in half a second."""
         if self._client is None or not self._setup.idle_timeout:
             return
         self._idle = asyncio.get_running_loop().call_later(

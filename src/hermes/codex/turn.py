@@ -283,7 +283,7 @@ class CodexTurn:
             await self._pass_on()
 
     async def _pass_on(self) -> None:
-        """Sends codex the user's messages for the running turn."""
+        """Sends codex new messages from the user for the running turn."""
         for words in self._stage.steers():
             await self._steer(words)
 
@@ -380,7 +380,7 @@ class CodexTurn:
         return projector.ending is not None and not projector.commands
 
     async def _hear_commands_end(self) -> None:
-        """Waits until codex reports the end of stopped commands, which it does after the end of the turn."""
+        """Waits until codex reports that the stopped commands have ended, which it does only after the turn has ended."""
         projector = self._projector
         while projector.commands or projector.ending is None:
             notice = await self._heard.get()

@@ -28,7 +28,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 
-_PAGE = 50
+_CARDS_PER_COLUMN = 50
 _MAX_PAGE = 1_000
 
 
@@ -80,8 +80,8 @@ def show_columns(  # noqa: PLR0913 - the options of a command
     tenant: Annotated[str, "only cards of this tenant"] = "",
     query: Annotated[str, Arg("only cards with these words in title or body", metavar="WORDS")] = "",
     limit: Annotated[
-        int, Arg(f"how many of each column (default: {_PAGE})", metavar="NUMBER", at_least=1)
-    ] = _PAGE,
+        int, Arg(f"how many of each column (default: {_CARDS_PER_COLUMN})", metavar="NUMBER", at_least=1)
+    ] = _CARDS_PER_COLUMN,
     offset: Annotated[int, Arg("how many of each column to leave out first", metavar="NUMBER", at_least=0)] = 0,
 ) -> ColumnView:  # fmt: skip
     """Show a board by columns, a page at a time."""

@@ -57,7 +57,7 @@ _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
 _MAX_TITLE_CHARACTERS = 200
 _MAX_LISTED_DELETIONS = 10
 _ROWS_PER_READ = 200
-_EVERYTHING = 2**53  # as a limit
+_NO_LIMIT = 2**53  # as a limit
 
 ExportFormat: TypeAlias = Literal[
     "", "events", "markdown", "html", "json", "sharegpt", "openai", "atif"
@@ -106,7 +106,7 @@ def list_sessions(
     if not context.app.has_log:
         return SessionListing(sessions=())
     store = open_log(context)
-    wanted = _EVERYTHING if all_ else min(limit, _EVERYTHING)
+    wanted = _NO_LIMIT if all_ else min(limit, _NO_LIMIT)
     filed = FiledAs(folder=folder or None, archived=archived)
     found = store.sessions.recent(limit=wanted + 1, filed=filed)
     shown = found[:wanted]
@@ -338,7 +338,7 @@ def prune_sessions(
     if not context.app.has_log:
         return message(*no_sessions_yet())
     store = open_log(context)
-    found = store.sessions.recent(limit=_EVERYTHING, updated_before=cutoff)
+    found = store.sessions.recent(limit=_NO_LIMIT, updated_before=cutoff)
     if not found:
         return message(
             t(

@@ -11,7 +11,9 @@ from hermes.text.translation import translator
 
 t = translator(__name__)
 
-_READ_WHOLE = 256 * 1024**2  # bytes of a database that are all read, within seconds
+_MAX_FULLY_CHECKED_BYTES = (
+    256 * 1024**2
+)  # bytes of a database that are all read, within seconds
 _BUSY_TIMEOUT_S = 2.0
 
 
@@ -51,7 +53,7 @@ def check_state_file(site: Site) -> list[Finding]:
             )
         ]
     size = f"{info.st_size / 1024**2:,.1f} MiB"
-    if info.st_size > _READ_WHOLE:
+    if info.st_size > _MAX_FULLY_CHECKED_BYTES:
         size += t("; `hermes sessions check` reads all of it")
     return [
         Finding(
@@ -121,7 +123,7 @@ def _inner_fault(path: Path) -> tuple[str, str]:
             version=len(MIGRATIONS),
             busy_timeout=_BUSY_TIMEOUT_S,
             read_only=True,
-            check_all_bytes=_READ_WHOLE,
+            check_all_bytes=_MAX_FULLY_CHECKED_BYTES,
         )
     except HermesError as error:
         return f"can't be opened: {error.message}", error.hint

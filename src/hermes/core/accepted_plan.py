@@ -14,9 +14,9 @@ STARTS: dict[str, Mode] = {
     to_translate("Start, and edit files in this folder without asking"): "auto-edit",
     to_translate("Start, and ask as little as possible"): "full",
 }
-"""The answers that accept a plan, and the mode that the work goes on in."""
+"""The answers that accept a plan, and the mode in which work continues."""
 PINNED = "\n\n[The plan that the user accepted, word for word]\n"  # not translated
-"""What stands before the plan at the end of a summary."""
+"""The line before the plan at the end of a summary."""
 
 
 def needs_trust(plan: str, answer: str) -> bool:
@@ -35,7 +35,7 @@ def is_accepted_plan(message: Message) -> bool:
 
 
 def accepted_plan(messages: Sequence[Message]) -> str:
-    """The newest accepted plan in some messages, also in a summary of earlier ones; empty if there is none."""
+    """The newest accepted plan in some messages, including summaries of earlier ones; empty if there is none."""
     for message in reversed(messages):
         if is_accepted_plan(message):
             return message.text.partition("\n\n")[2]
@@ -47,5 +47,5 @@ def accepted_plan(messages: Sequence[Message]) -> str:
 
 
 def plan_question(plan: str) -> str:
-    """The words with which a person is asked about a plan."""
+    """The question that asks a person about a plan."""
     return f"Plan: {plan.strip().removeprefix('# ')}"

@@ -1,7 +1,7 @@
-"""Hard caps on tokens and money. A call is not made when it could pass a cap, and its reply is cut to what is left.
+"""Hard caps on tokens and money. A call that could exceed a cap is not made, and its reply is limited to what is left.
 
-Before a call, the most that it can use is claimed, so that several processes can't pass a cap together. One limit
-remains: the input is estimated, because a provider counts it only afterwards.
+Before a call, the most that it can use is claimed, so that several processes can't exceed a cap together. One
+uncertainty remains: the input is estimated, because a provider counts it only afterwards.
 """
 
 import asyncio
@@ -33,19 +33,21 @@ Unit: TypeAlias = Literal["usd", "tokens"]
 
 _AMOUNT = r"(?a)(\$)?\s*(\d+(?:\.\d+)?)\s*([kKmM])?\s*(usd|dollars?|tokens?)?"
 _MIN_OUTPUT_TOKENS = 16  # a smaller reply is not worth a request
-IMAGE_TOKENS = 1_500  # about what a large image takes
+IMAGE_TOKENS = 1_500  # roughly the tokens of a large image
 _UNBOUNDED_TOKENS = 2**31
 _MAX_CLAIMED_TOKENS = 32_768  # of output by one call, so that others have room
-_USUAL_REPLY_TOKENS = 8_192  # a claim for less than this may take all that is left
-_MAX_CLAIMS = 8  # attempts while calls that begin at the same moment claim too
+_USUAL_REPLY_TOKENS = (
+    8_192  # a call that needs less than this may claim all that is left
+)
+_MAX_CLAIMS = 8  # attempts while other calls make claims at the same moment
 
 
 class BudgetSpent(HermesError):
-    """The next call could pass a cap."""
+    """The next call could exceed a cap."""
 
 
 class BudgetClaimed(BudgetSpent):
-    """The next call could pass a cap because of what other calls have claimed, and may not use."""
+    """The next call could exceed a cap, but only because of claims that other calls may not use up."""
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -68,13 +70,13 @@ class Cap(msgspec.Struct):
     used: float = 0.0
     claimed: float = 0.0
     grants: dict[int, float] = {}
-    """What the running calls of this turn may use, by the budget that granted it. Other scopes have claims."""
+    """What the running calls of this turn may use, by the budget that granted it. Other scopes use claims."""
     owner: str = ""
-    """Whose limit it is, if not that of the settings."""
+    """Where the limit comes from, if not from the settings."""
     hint: str | Later = ""
-    """How to raise it."""
+    """How the user can raise it."""
     key: str = ""
-    """What it counts for, such as the id of a card."""
+    """What it applies to, such as the id of a card."""
 
     def __str__(self) -> str:
         limit = (
@@ -142,7 +144,7 @@ def parse_amount(text: str) -> tuple[Unit, float]:
 
 
 async def _claim_nothing(usage: Usage) -> None:
-    """Does nothing: where only the caps of this turn count, nobody else needs to know."""
+    """Does nothing: if only the caps of this turn count, there is nobody to inform."""
 
 
 class StepCount(msgspec.Struct):
@@ -264,7 +266,7 @@ class TurnBudget:
             return granted
 
     def _most(self, input_tokens: int, output_tokens: int) -> Usage:
-        """The usage of a call, with what it costs at most."""
+        """The most that a call can use and cost."""
         usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
         cost = self._price.of(usage) if self._price else 0.0
         return msgspec.structs.replace(usage, cost_usd=cost)
@@ -334,7 +336,7 @@ class TurnBudget:
 
 
 def _share(room: int) -> int:
-    """What one call claims of the tokens that are left: half of them, so that others can call too."""
+    """The part of the remaining tokens that one call claims: half of them, so that others can call too."""
     return min(room, max(room // 2, _USUAL_REPLY_TOKENS), _MAX_CLAIMED_TOKENS)
 
 

@@ -46,7 +46,7 @@ log = logging.getLogger("hermes.core")
 MAX_PARALLEL_CALLS = 8
 """How many calls of a segment run at the same time."""
 _MAX_NAMED_TOOLS = 60
-"""How many tools are listed for a model that named one that does not exist."""
+"""How many tools are listed if the model calls one that does not exist."""
 _DENIED = {
     "nobody": "nobody could be asked for approval",
     "expired": "nobody answered in time",
@@ -317,7 +317,8 @@ class CallRunner:
     def _forward(
         self, call: ToolCall, tool: ForwardingTool, arguments: Mapping[str, Any]
     ) -> ReadyCall | Unusable:
-        """Prepares the call that another one stands for. From here on, everybody sees that one, under the same id."""
+        """Prepares the call that another one stands for. From here on, everybody sees only that call, under the same
+        id."""
         try:
             meant = tool.forwarded(arguments)
         except ToolFailed as error:
@@ -333,7 +334,7 @@ class CallRunner:
 
 
 def _known(name: str, tools: Mapping[str, Tool]) -> str:
-    """Says which tools there are; of very many, those with a similar name."""
+    """Lists the tools that exist; if there are very many, those with similar names."""
     if len(tools) <= _MAX_NAMED_TOOLS:
         return f"There are: {', '.join(sorted(tools))}"
     import difflib  # slow to load, and rarely needed
@@ -384,18 +385,18 @@ def finished(call: ToolCall, text: str, *, ok: bool = True) -> ToolFinished:
 
 
 def readable(result: ToolResult) -> str:
-    """The text of a result for the model: without hidden characters, and with text from outside marked as such."""
+    """The text of a result for the model: without hidden characters, and with outside text marked as such."""
     text = without_hidden(result.text)
     return writable(fenced(text, result.source) if result.source else text)
 
 
 def writable(text: str) -> str:
-    """Text that can be stored and sent. What is not a character (mostly in file names) is shown as its code."""
+    """Text that can be stored and sent. Invalid characters (mostly in file names) are replaced by their codes."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The error of a task group that tells the cause. The other tasks were cancelled because of it."""
+    """The error of a task group that is the cause. The other tasks were cancelled because of it."""
     inner = group.exceptions[0]
     return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 

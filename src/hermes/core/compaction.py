@@ -63,7 +63,7 @@ _ASK = (
 
 
 class NotCompacted(HermesError):
-    """Nothing was compacted. `unusable` means that a summary came that can't be used; `usage` is what it cost."""
+    """Nothing was compacted. `unusable` means that the model's summary could not be used; `usage` is what it cost."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ def choose_cut(messages: Sequence[Message], *, first: int, last: int) -> Compact
 def _last_words(
     messages: Sequence[Message], redact: Callable[[str], str]
 ) -> tuple[str, str]:
-    """Returns the beginning of the user's last message, and the language that the user writes."""
+    """Returns the beginning of the user's last message, and a sample that shows which language the user writes."""
     words = [message.text for message in messages if _is_person(message)]
     samples = "\n".join(text[:_SAMPLE_CHARS] for text in words[-10:])
     sample = redact(words[-1])[:_SAMPLE_CHARS] if words else ""
@@ -196,7 +196,7 @@ def compacted_to(
 
 
 def _question(notes: str, piece: str, sample: str) -> str:
-    """What the model reads: its notes so far, the next piece, and a sample of how the user writes."""
+    """The model's input: its notes so far, the next piece, and a sample of the user's language."""
     told = (
         f"<notes from before>\n{notes}\n</notes>\n\n{piece}" if notes else piece
     )  # not translated
@@ -260,7 +260,7 @@ def compacted(
     row: SessionCompacted,
     pinned: Sequence[MessagePinned] = (),
 ) -> list[Message]:
-    """The messages that the model sees after the row. Pinned messages that would go stay, behind the summary."""
+    """The messages that the model sees after this row. Pinned messages that would disappear stay, after the summary."""
     summary = UserMessage(text=f"{MARK}{row.summary}", origin="hermes")
     latest = [uncounted(message) for message in messages[len(messages) - row.tail :]]
     head, kept = messages[: row.head], messages[row.kept - 1 : row.kept]

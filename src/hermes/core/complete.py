@@ -1,4 +1,4 @@
-"""Asks a model for one answer outside of a turn, for work in the background."""
+"""Gets one answer from a model outside of a turn, for background work."""
 
 from collections.abc import AsyncGenerator
 
@@ -12,7 +12,7 @@ t = translator(__name__)
 
 
 async def complete(model: Model, request: ModelRequest) -> AssistantMessage:
-    """The whole reply. Raises ModelError."""
+    """Returns the whole reply. Raises ModelError."""
     events = model.stream(request)
     try:
         async for event in events:

@@ -1,4 +1,4 @@
-"""What fills the model's context window, and what compaction would do about it."""
+"""What uses up the model's context window, and what compaction would do about it."""
 
 from collections.abc import Sequence
 

@@ -38,7 +38,7 @@ class ContextLimits(msgspec.Struct, frozen=True):
 
 
 class ContextWindow:
-    """The built-in context engine. It serves all sessions of a process and remembers where it failed."""
+    """The built-in context engine. It serves all sessions of a process and remembers in which of them it failed."""
 
     def __init__(
         self, summarise: Summarise, limits: ContextLimits, clock: Clock
@@ -49,7 +49,7 @@ class ContextWindow:
         self._cooling: dict[str, float] = {}
 
     def is_full(self, session: str, request: ModelRequest) -> bool:
-        """Whether to compact before this request. After a failure the answer is no for a while."""
+        """Whether to compact before this request. After a failure, returns False for a while."""
         fits = request_tokens(request) <= self._limits.window * self._limits.threshold
         return not fits and self._clock.now() >= self._cooling.get(session, 0.0)
 

@@ -48,7 +48,7 @@ class GoalProgress:
         self.woken = ""
         """What ended the last wait, until a turn begins."""
         self.is_due = False
-        """Whether it must be judged before anything else."""
+        """Whether it must be judged before anything else happens."""
         self.turn = ""
         self.turn_seq = 0
         self.had_turns = False

@@ -54,7 +54,7 @@ from hermes.schema.tool_spec import ToolSpec
 
 
 class Beginning(msgspec.Struct, frozen=True):
-    """The state before a turn: what had been said and allowed."""
+    """The state before a turn: what had been said and which permissions had been granted."""
 
     seq: int
     turn: str
@@ -119,9 +119,9 @@ class ConversationHistory:
         self.allowed: set[str] = set()
         """Scopes and shapes of calls that the user has allowed for the rest of the session."""
         self.mode: Mode | None = None
-        """What the user chose to run without asking; None for what their surface says."""
+        """What the user chose to run without asking; None for the default of the surface."""
         self.approved: Counter[str] = Counter()
-        """How often calls were allowed, by scope, or by shape where there is no scope."""
+        """How often calls were allowed, by scope, or by shape if they have no scope."""
         self.has_images = False
         """Whether any message so far brought an image."""
         self.text_only: set[str] = set()
@@ -260,7 +260,7 @@ class ConversationHistory:
         return self._taken_back[-1].seq if self._taken_back else 0
 
     def _revoke(self, permissions: frozenset[str]) -> None:
-        """Takes permissions back for good: no undo and no redo brings them back."""
+        """Revokes permissions permanently: neither an undo nor a redo restores them."""
         self.allowed -= permissions
         self.turns = [_without(turn, permissions) for turn in self.turns]
         self._taken_back = [

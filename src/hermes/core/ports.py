@@ -31,7 +31,7 @@ Effect: TypeAlias = Literal["read", "network", "files", "other"]
 
 
 class PlannedCall(msgspec.Struct, frozen=True):
-    """What planning needs to know of a call: its position, what it does, and to which absolute paths."""
+    """The facts about a call that planning needs: its position, its effect, and the absolute paths it affects."""
 
     index: int
     effect: Effect
@@ -79,8 +79,10 @@ class Journal(Protocol):
         ...
 
     def note(self, *events: Event) -> None:
-        """Adds rows now and writes them a moment later, together with the next ones. For what can be lost without harm,
-        such as the content of a file. An error is raised by the next `record` or `flush`."""
+        """Adds rows now and writes them a moment later, together with the next ones.
+
+        For data whose loss does no harm, such as the content of a file. The next `record` or `flush` raises any error.
+        """
         ...
 
     async def flush(self) -> None:
@@ -124,7 +126,7 @@ async def _no_plan(*_: object) -> PlanReply:
 
 
 class ToolContext(msgspec.Struct, frozen=True):
-    """What a tool knows of its call, and what it may ask for."""
+    """What a tool knows about its call, and what it may ask for."""
 
     call_id: str
     session: str

@@ -16,9 +16,9 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 NOT_DESCRIBED = t.logged("it could not be described")
-"""How the description of an image begins that nobody could describe."""
+"""The beginning of the description of an image that nobody could describe."""
 NO_TEXT_FOUND = "OCR found no text in it."  # not translated
-"""How the description of an image ends of which nothing is known."""
+"""The end of the description of an image about which nothing is known."""
 _WORDS = ("image", "picture", "vision", "multimodal")
 _REASONS = frozenset(("bad_request", "too_long", "refused", "not_found", "malformed"))
 _NO_EYES = (
@@ -47,7 +47,7 @@ def is_about_pictures(
 def steps(
     error: ModelError, messages: Sequence[Message]
 ) -> Iterator[PictureReduced | PictureWithheld]:
-    """The rows to try, one after the other. Each changes the next request. Only a row that helps is recorded."""
+    """The rows to try, one after the other. Each changes the next request; only one that helps is recorded."""
     fresh, all_of_them = _pictures(messages)
     suspects = fresh or all_of_them
     said = error.message.lower()
@@ -115,7 +115,7 @@ def _sources(images: Sequence[Image]) -> tuple[str, ...]:
 
 
 def _pictures(messages: Sequence[Message]) -> tuple[list[Image], list[Image]]:
-    """The images that no reply has followed yet, so that none is known to be accepted; and all images that are sent."""
+    """The images since the last reply, none of which is known to be accepted; and all images that are sent."""
     fresh: list[Image] = []
     earlier: list[Image] = []
     is_fresh = True

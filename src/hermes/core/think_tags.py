@@ -21,7 +21,7 @@ _CLOSING_LINE = lazy_pattern(
 
 
 class Thinking:
-    """Splits the text of one reply as it comes. Nothing is lost: what turns out not to be a tag is text."""
+    """Splits the text of one reply as it arrives. Nothing is lost: anything that turns out not to be a tag is text."""
 
     def __init__(self, *, begins: bool = True) -> None:
         self._held = ""
@@ -55,7 +55,7 @@ class Thinking:
         return "".join(thoughts), "".join(texts)
 
     def _plain(self, texts: list[str], *, is_over: bool) -> None:
-        """Text up to what is, or may become, an opening tag."""
+        """Text up to something that is, or may become, an opening tag."""
         at = self._held.find("<")
         if at < 0:
             self._say(self._held, texts)
@@ -123,13 +123,13 @@ class ReplyWords:
         return self.add(*self._thinking.feed(text))
 
     def end_part(self) -> list[ModelEvent]:
-        """A part of the text is complete; what begins in it does not go on in the next."""
+        """Marks the end of a part of the text; a block that begins in it does not continue in the next part."""
         rest = self.add(*self._thinking.end())
         self._thinking = Thinking(begins=not self.text)
         return rest
 
     def add(self, thought: str, text: str) -> list[ModelEvent]:
-        """What a server has told apart already."""
+        """Adds text and thinking that the server has already separated."""
         events: list[ModelEvent] = []
         if thought:
             self.reasoning.append(thought)
@@ -147,7 +147,7 @@ class ReplyWords:
 
 
 def without_thinking(text: str) -> str:
-    """A whole part of a reply without the thinking in it, as it is sent back."""
+    """A complete part of a reply without the thinking in it, as it is sent back."""
     words = ReplyWords()
     words.add_text(text)
     words.end_part()
@@ -170,12 +170,14 @@ def split_unopened(text: str) -> tuple[str, str]:
 
 
 class _LineState:
-    """What is known of the line that is being written: whether it is blank so far, and whether it is code."""
+    """What is known about the line that is being written: whether it is blank so far, and whether it is code."""
 
     def __init__(self) -> None:
         self._start = ""
         self._ticks = 0
-        self._fence = ""  # what began the code that we are in, which only the same ends
+        self._fence = (
+            ""  # the marker that began the current code; only the same one ends it
+        )
 
     @property
     def is_blank(self) -> bool:

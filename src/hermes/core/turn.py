@@ -68,7 +68,7 @@ _CANCEL_TIMEOUT_S = 1.0  # for a cancelled tool to clean up
 
 
 class Turn:
-    """The circumstances and the state of a turn, so that it can be closed properly after an interrupt at any point."""
+    """The circumstances and state of a turn, so that it can be closed properly after an interrupt at any point."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class NoteReader(Protocol):
     def after_compaction(
         self, history: ConversationHistory, before: Sequence[Message], cwd: Path
     ) -> Sequence[UserMessage]:
-        """What the model needs to read again of what a compaction removed."""
+        """What the model needs to read again after a compaction removed it."""
         ...
 
 
@@ -216,7 +216,8 @@ class NativeRuntime:
         return _ended(turn, "budget", f"{stopped}{done} {GO_ON}", "steps")
 
     async def _ask_with_room(self, turn: Turn) -> AssistantMessage:
-        """Makes one model call. Compacts what the provider finds too long, and leaves out images that it rejects."""
+        """Makes one model call. Compacts if the provider finds the request too long, and leaves out images that it
+        rejects."""
         await self._describe_images(turn)
         await self._make_room(turn, forced=False)
         try:
@@ -265,7 +266,7 @@ class NativeRuntime:
         raise failure
 
     async def _describe_images(self, turn: Turn) -> None:
-        """Has another model describe the images that the model does not get, if it gets none."""
+        """Has another model describe the images that the session's model does not get."""
         if self._sight is None or not turn.history.has_images:
             return
         if not await self._sight.reads_only_text():
@@ -461,7 +462,7 @@ async def _take_steers(turn: Turn) -> None:
 
 
 async def _note(turn: Turn, message: AssistantMessage, verdict: ReplyVerdict) -> None:
-    """Records a rejected reply, what was wrong with it, and what the model is told."""
+    """Records a rejected reply, what was wrong with it, and what the model is told about it."""
     turn.partial = []
     rejected = (
         [ReplyRejected(reason=verdict.fault, detail=verdict.detail)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 _MOST_PIXELS = 80_000_000  # more is not decoded: a small file can unfold to any size
-_ROUNDS = 12
+_MAX_ROUNDS = 12
 
 
 class NotShrunk(HermesError):
@@ -135,7 +135,7 @@ def _fitted(picture: "Image", limits: ImageLimits, *, as_png: bool) -> bytes:
     if as_png and len(data := _encoded(picture, "PNG")) <= limits.bytes:
         return data
     plain = _on_white(picture)
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         if len(data := _encoded(plain, "JPEG")) <= limits.bytes:
             return data
         plain = plain.resize(

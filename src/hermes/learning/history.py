@@ -311,10 +311,13 @@ def _repositories(root: Path, name: str) -> Iterator[str]:
 
 
 def _stage_repository(git: HistoryGit, path: str) -> None:
-    """Stages the files of a repository, as `git add` does elsewhere: of one inside another, it takes only the hash
-    of a commit, and it fails if there is none.
+    """Stages the files of a repository that lies inside the home.
+
+    `git add` would stage only the hash of its newest commit, and would fail if it has none.
     """
-    git.run("update-index", "--force-remove", "--", path)  # such a hash
+    git.run(
+        "update-index", "--force-remove", "--", path
+    )  # the hash of the nested repository's commit
     found = [one.relative_to(git.root) for one in _own_files(git.root / path)]
     names = "".join(f"{one.as_posix()}\0" for one in found).encode(errors="surrogateescape")  # fmt: skip
     ask = ("--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin")

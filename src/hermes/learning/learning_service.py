@@ -43,7 +43,7 @@ ExclusiveRemote: TypeAlias = Callable[[], AbstractContextManager[None]]
 """Locks the remote against other processes while the context is active. Raises LearningError after a timeout."""
 
 PREFIX = "skill:"
-_UNREACHABLE = ".remote-unreachable"  # exists once the user was told
+_UNREACHABLE = ".remote-unreachable"  # exists once the user was informed
 _DAY_S = 86_400.0
 
 
@@ -145,7 +145,7 @@ class LearningService:
         return applied
 
     def try_sync(self) -> None:
-        """Exchanges memory and skills with the remote, if there is one. Reports only once that it can't be reached."""
+        """Exchanges memory and skills with the remote, if there is one. If it can't be reached, reports that only once."""
         if self.remote is None:
             return
         said = self.home.root / "learning" / _UNREACHABLE

@@ -265,7 +265,7 @@ def _changed(git: HistoryGit, base: str, theirs: str) -> list[str]:
 
 
 def _belongs(path: str) -> bool:
-    """Returns whether a path in the remote is a file of memory or skills, and not one of git's or Hermes' own."""
+    """Returns whether a path in the remote is a file of memory or skills, rather than one of git's or Hermes' own."""
     parts = PurePosixPath(path).parts
     is_odd = any(part.startswith(".") or not part.isprintable() for part in parts)
     return len(parts) > 1 and parts[0] in KEPT and not is_odd and "\\" not in path
@@ -327,7 +327,7 @@ def _is_folder(url: str) -> bool:
 
 
 def keep_aside(folder: Path, conflict: LearningConflict) -> Path:
-    """Writes this machine's version to a file, for when it can't be a proposal."""
+    """Saves this machine's version to a file, in case it can't become a proposal."""
     name = conflict.path.replace("/", "__")
     target = folder / name
     number = 1

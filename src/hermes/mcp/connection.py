@@ -115,7 +115,7 @@ class McpConnection:
     async def opened(self) -> Listing:
         """Waits until the server can be called. If ServerFailed is raised, nothing is left running."""
         try:
-            await load()  # loading must not count as the server's time
+            await load()  # the time for loading must not count as the server's
             async with asyncio.timeout(self._address.connect_timeout):
                 await asyncio.shield(self._ready)
                 return await self.tools()
@@ -154,7 +154,7 @@ class McpConnection:
             return self._listing
 
     def _made(self, tools: list[RawTool], prompts: list[dict[str, Any]]) -> Listing:
-        """Returns what of this can be offered. Scans every text."""
+        """Returns the tools that can be offered. Scans all of their texts."""
         made = listing(tools, self._chosen, self._scan)
         asked = prompt_listing(prompts, self._scan)
         return msgspec.structs.replace(

@@ -50,7 +50,7 @@ class Values:
 
 
 def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the part of the user's environment that every server gets: paths and language, but no keys."""
+    """Returns the variables of the user's environment that every server gets: paths and language, but no keys."""
     given = {
         name: value
         for name, value in environment.items()

@@ -34,7 +34,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 _MAX_ANSWER_BYTES = 1024 * 1024
-_TIMEOUT_S = 30.0
+_REQUEST_TIMEOUT_S = 30.0
 _PROBE: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
@@ -357,7 +357,7 @@ async def _client() -> AsyncIterator[httpx2.AsyncClient]:
     headers = {"user-agent": f"hermes/{__version__}", "accept-encoding": "identity"}
     transport = LimitedTransport(_MAX_ANSWER_BYTES)
     async with httpx2.AsyncClient(
-        headers=headers, transport=transport, timeout=_TIMEOUT_S
+        headers=headers, transport=transport, timeout=_REQUEST_TIMEOUT_S
     ) as client:
         yield client
 

@@ -151,7 +151,7 @@ class McpServers:
         if awaited:
             await asyncio.wait(awaited, timeout=timeout_s)
         else:
-            await asyncio.sleep(0)  # lets the others begin
+            await asyncio.sleep(0)  # lets the other connections begin
         for task, server in tasks.items():
             if not task.done():
                 task.cancel()  # only the waiting ends; the server keeps connecting

@@ -1,7 +1,7 @@
 """The child program that processes an untrusted sound file: `audio_child TASK ...`, file on stdin, JSON on stdout.
 
 It converts between formats with PyAV, and recognizes speech with Moonshine or Whisper. It runs in the sandbox and
-limits itself, because a file may be crafted to break its reader.
+limits itself, because a file may be crafted to exploit its reader.
 """
 
 import array

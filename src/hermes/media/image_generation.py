@@ -1,6 +1,6 @@
 """Making pictures: the port to the backends, and the tool `image_generate`.
 
-A picture is saved in the session's folder, below `media` in the home, before anybody is told about it.
+A picture is saved in the session's folder, below `media` in the home, before anything reports it.
 """
 
 import asyncio

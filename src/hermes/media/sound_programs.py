@@ -32,7 +32,7 @@ _MAX_REASON_CHARACTERS = 200
 
 
 class SoundProgram:
-    """A program that plays or records one file at a time. It ends with Hermes, even if that is killed."""
+    """A program that plays or records one file at a time. It ends with Hermes, even if Hermes is killed."""
 
     def __init__(
         self, command: tuple[str, ...], sense: str, environment: Mapping[str, str]
@@ -68,7 +68,7 @@ class SoundProgram:
         try:
             await child.stderr.closed.wait()
             while (code := await child.wait(_END_TIMEOUT_S)) is None:
-                pass  # it closed its stderr, and runs on
+                pass  # it closed its stderr but still runs
         finally:
             self._child = None
             await child.stop(grace=0)
@@ -91,7 +91,7 @@ class SoundProgram:
             return
         if child.return_code is None:
             self._is_stopped = True
-            if not child.send_signal(signal.SIGINT):  # nobody can see it
+            if not child.send_signal(signal.SIGINT):  # no process is visible
                 child.end()
         try:
             async with asyncio.timeout(_END_TIMEOUT_S):

@@ -36,7 +36,7 @@ _PLAIN_LINE = lazy_pattern(rf"(?![>\[]|[-+][ ]|\d{{1,3}}[.)][ ]){_WORD}(?: {_WOR
 """Matches a line that is spoken as it is, if anything in it is."""
 _LETTER_OR_DIGIT = lazy_pattern(r"[^\W_]")
 _ENDS = ".!?:;,…。！？：；、"
-_ABBREVIATIONS = (  # first what is commonest: a number that starts an item, a letter as in `e.g.`
+_ABBREVIATIONS = (  # the most common ones first: a number that starts an item, a letter as in `e.g.`
     *(r"\s\d", r"\b[A-Za-z]", r"\s\d\d", r"\s\d\d\d", r"^\d", r"^\d\d", r"^\d\d\d"),
     *(r"\b(?:Mr|Ms|Dr|St|vs|No|Nr|ca)", r"\b(?:Mrs|Fig)", r"\bProf", r"\bapprox"),
 )
@@ -50,9 +50,9 @@ _SENTENCE_END = lazy_pattern(
 _MIN_SENTENCE_CHARACTERS = 20
 _MAX_PASSES = 4
 _MAX_LINE_CHARACTERS = 2_000
-"""Of a line that waits for the end of a link or of inline code."""
+"""Applies to a line that waits for the end of a link or of inline code."""
 _MAX_END_CHARACTERS = 64
-"""Of the marks that end a sentence."""
+"""Applies to the marks that end a sentence."""
 
 
 def spoken(markdown: str) -> str:

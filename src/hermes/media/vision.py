@@ -48,11 +48,11 @@ class PictureLooker(Protocol):
         ...
 
     def reads_only_text(self, session: str) -> bool:
-        """Returns whether the session's model accepts no pictures, so that a result has a description instead."""
+        """Returns whether the session's model accepts no pictures, so that a result contains a description instead."""
         ...
 
     def can_look(self, session: str) -> bool:
-        """Returns whether anything looks at pictures for the session: its model, another one, or OCR."""
+        """Returns whether anything can look at pictures for the session: its model, another one, or OCR."""
         ...
 
     async def answer(self, session: str, image: Image, question: str) -> PictureAnswer:
@@ -91,7 +91,7 @@ def _can_look(owner: "VisionTool") -> bool:
 
 
 class VisionTool:
-    """`vision_analyze` of one session. Prompts describe it as soon as anything looks at pictures."""
+    """`vision_analyze` of one session. Prompts describe it as soon as something can look at pictures."""
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""What every sign-in in a browser needs: PKCE, and a port of this machine that the browser comes back to."""
+"""What every sign-in in a browser needs: PKCE, and a local port that receives the redirect."""

@@ -1,6 +1,7 @@
-"""Receives the browser at the end of a sign-in, on a port of this machine; the person may paste its address instead.
+"""Receives the redirect at the end of a browser sign-in, on a local port; the person may paste the redirect address
+instead.
 
-Only 127.0.0.1 is listened on. A request with another Host, another path or another state is refused, and waiting goes on.
+Listens only on 127.0.0.1. A request with another Host, path or state is refused, and the listener keeps waiting.
 """
 
 import asyncio
@@ -40,14 +41,14 @@ _HEADERS = (
 
 
 class RedirectError(HermesError):
-    """The browser can't come back, or a pasted address is not that of this sign-in."""
+    """No port is available for the redirect, or a pasted address belongs to another sign-in."""
 
 
 class BrowserRedirect(msgspec.Struct, frozen=True):
-    """What the browser came back with: a code, or why there is none."""
+    """The contents of the redirect: a code, or the reason why there is none."""
 
     address: str
-    """The whole address that the browser was sent to."""
+    """The full redirect address."""
     code: str = ""
     error: str = ""
 
@@ -58,7 +59,8 @@ class BrowserRedirect(msgspec.Struct, frozen=True):
 class LoopbackListener:
     """Waits for one redirect, as an async context manager.
 
-    `redirect_uri` is what the identity provider is told. A provider that returns no state gets it in the path.
+    `redirect_uri` is the address to register with the identity provider. For a provider that returns no state, the path
+    contains it.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class LoopbackListener:
         self._port = 0
 
     async def __aenter__(self) -> Self:
-        """Listens at the preferred port, or at any. Raises RedirectError if it can't."""
+        """Listens on the preferred port, or on any free one. Raises RedirectError if that fails."""
         self._redirect = asyncio.get_running_loop().create_future()
         listening = _listening_socket(self._preferred_port)
         self._port = listening.getsockname()[1]
@@ -100,12 +102,12 @@ class LoopbackListener:
             await self._acceptor.wait_closed()
 
     async def wait(self) -> BrowserRedirect:
-        """Returns what the browser came back with, or what was pasted."""
+        """Returns the received redirect, or the pasted one."""
         assert self._redirect is not None  # noqa: S101 - entered
         return await asyncio.shield(self._redirect)
 
     def paste(self, text: str) -> None:
-        """Takes the address that the browser was sent to, or the code in it. Raises RedirectError if it is another one's."""
+        """Accepts the redirect address, or the code in it. Raises RedirectError if it belongs to another sign-in."""
         text = text.strip()
         if "://" in text or text.startswith(("localhost", "127.0.0.1")):
             parts = urlsplit(text if "://" in text else f"http://{text}")
@@ -127,7 +129,7 @@ class LoopbackListener:
             self._redirect.set_result(found)
 
     def _read(self, target: str) -> BrowserRedirect | None:
-        """Returns what a request line says; None if it is not for this sign-in."""
+        """Parses a request line; returns None if it is not for this sign-in."""
         parts = urlsplit(target)
         query = parse_qs(parts.query)
         states = query.get("state", [])

@@ -1,4 +1,4 @@
-"""PKCE (RFC 7636): proof that whoever exchanges a code also asked for it."""
+"""PKCE (RFC 7636): proves that whoever exchanges a code is the one who asked for it."""
 
 import base64
 import hashlib
@@ -17,6 +17,6 @@ class Pkce(msgspec.Struct, frozen=True):
 
     @property
     def challenge(self) -> str:
-        """What the identity provider is told first (method S256)."""
+        """The challenge to send with the authorization request (method S256)."""
         digest = hashlib.sha256(self.verifier.encode()).digest()
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

@@ -11,7 +11,7 @@ _WINDOW_S = 0.25  # short replies, and the start of long ones, are read as they 
 _FAST_READS_PER_S = 80  # a screen needs fewer
 _PAUSE_S = 0.016  # until a screen shows its next picture
 _STALL_S = 0.05  # a stream that pauses for longer counts as new
-_MAX_BYTES = 16 * 1024  # a larger piece is no stream of tokens
+_MAX_PIECE_BYTES = 16 * 1024  # a larger piece is no stream of tokens
 
 
 class PausableTransport(Protocol):
@@ -47,7 +47,7 @@ class ReadPacing:
     def note_read(self, size: int) -> None:
         """Takes note of a read. Pauses the transport if the stream is fast."""
         now = self._loop.time()
-        if now - self._open_since > _STALL_S or not 0 < size <= _MAX_BYTES:
+        if now - self._open_since > _STALL_S or not 0 < size <= _MAX_PIECE_BYTES:
             self.restart()
         self._open_since = now
         self._reads += 1

@@ -46,11 +46,11 @@ class Board(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     created: float
     description: str = ""
     workspace: str = ""
-    """The workspace of cards that name none."""
+    """The default workspace of its cards."""
     place: str = ""
     """The machine that has the folder of that workspace; empty if every machine may have it."""
     budget: str = ""
-    """The most that its runs may use in a day (UTC); empty for no limit."""
+    """The most that its runs may use per day (UTC); empty for no limit."""
     max_running: int = 0
     """How many of its cards may run at once; 0 for no limit of its own."""
     removed: bool = False
@@ -66,25 +66,25 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: CardStatus = "todo"
     body: str = ""
     priority: int = 0
-    """The highest runs first."""
+    """Cards with a higher number run first."""
     labels: tuple[str, ...] = ()
     tenant: str = ""
     assignee: str = PLAIN_AGENT
-    """An agent by the name of its file, or `hermes`."""
+    """The name of an agent's file, or `hermes`."""
     reviewer: str = ""
-    """The agent that looks at the result; empty for a person."""
+    """The agent that reviews the result; empty for a person."""
     workspace: str = ""
     """`scratch`, `dir:PATH` or `worktree:PATH`; empty for the board's."""
     place: str = ""
     """The machine that has that folder; empty if every machine may have it."""
     awaited: str = ""
-    """The machine that people were told it waits for."""
+    """The machine that, as people were told, the card waits for."""
     branch: str = ""
-    """With a worktree: the branch of the card."""
+    """The card's branch, if it has a worktree."""
     model: str = ""
     skills: tuple[str, ...] = ()
     budget: str = ""
-    """The most that all its runs may use, and those of the cards that its workers made: `$2` or `500k tokens`."""
+    """The most that all its runs, and those of the cards that its workers made, may use: `$2` or `500k tokens`."""
     family: str = ""
     """The card whose workers made it, and whose budget it shares; empty if it has a budget of its own."""
     made: tuple[str, ...] = ()
@@ -92,41 +92,41 @@ class Card(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     time_limit: float = 0.0
     """Seconds that one run may take; 0 for the setting."""
     retries: int = 0
-    """Runs in a row that may end badly before the card is blocked; 0 for the setting."""
+    """After this many bad endings in a row, the card is blocked; 0 for the setting."""
     due: float = 0.0
-    """It does not start before this time."""
+    """The card does not start before this time."""
     schedule: str = ""
-    """The same as the person wrote it, or why it waits."""
+    """The start time as the person wrote it, or why the card waits."""
     by: str = "user"
-    """Who made it: a person's surface, or the card of an agent."""
+    """Who made it: a person's surface, or an agent's card."""
     origin: str = ""
-    """The session it was made in, whose surfaces get its questions."""
+    """The session in which it was made; that session's surfaces show its questions."""
     notify: tuple[str, ...] = ()
-    """Chats and sessions that hear of its end."""
+    """Chats and sessions that are told when it ends."""
     key: str = ""
-    """Two cards are never made with the same key."""
+    """No two cards have the same key."""
     depth: int = 0
-    """How many cards in a row were made by workers, up to this one."""
+    """The length of the chain of cards made by workers that ends with this one."""
     goal_mode: bool = False
     goal_max_turns: int = 0
     updated: float = 0.0
     started: float = 0.0
     ended: float = 0.0
     run: str = ""
-    """The run that works on it now."""
+    """The run that is working on it now."""
     after_stop: CardStatus | Literal[""] = ""
-    """Where it goes when its run has been stopped on request."""
+    """Its status once the run that was asked to stop has stopped."""
     phase: Literal["", "review"] = ""
-    """What it goes back to after a bad ending, or when it is unblocked: to work, or to its review."""
+    """The status to which it returns after a bad ending or when it is unblocked: ready for work, or for review."""
     failures: int = 0
     """Runs in a row that ended badly, whatever the reason."""
     last_error: str = ""
     block_kind: BlockKind | Literal[""] = ""
     block_reason: str = ""
     block_count: int = 0
-    """How often in a row it was blocked for the same kind of reason; only completing it forgets that."""
+    """How many times in a row it was blocked for the same kind of reason; only completing it resets this."""
     worker_blocks: int = 0
-    """How often in a row its workers blocked it, for whatever reasons; a person's unblocking forgets that."""
+    """How many times in a row its workers blocked it, for any reason; a person who unblocks it resets this."""
     review_rounds: int = 0
     result: str = ""
     metadata: dict[str, Any] = {}
@@ -146,7 +146,7 @@ class CardRun(msgspec.Struct, frozen=True):
     reason: str = ""
     summary: str = ""
     closing: str = ""
-    """JSON of how the worker closed its card; it takes effect when the worker has ended."""
+    """JSON that says how the worker closed its card; it takes effect when the worker has ended."""
     session: str = ""
     workspace: str = ""
     owner: str = ""
@@ -156,9 +156,9 @@ class CardRun(msgspec.Struct, frozen=True):
     ended: float = 0.0
     beat: float = 0.0
     note: str = ""
-    """What the worker said last about its progress."""
+    """The worker's last report on its progress."""
     stop: str = ""
-    """Why somebody wants it stopped."""
+    """Why it was asked to stop."""
 
 
 class CardAttachment(msgspec.Struct, frozen=True):

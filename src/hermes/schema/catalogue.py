@@ -71,7 +71,8 @@ _LOADED_LATER = (
     ("hermes.schema.mcp", "MCP_EVENTS"),
     ("hermes.schema.boards", "KANBAN_EVENTS"),
 )
-"""Events that most sessions don't have: the modules, and the names of their tuples. The first two are needed most."""
+"""Events that most sessions don't have: the modules, and the names of their tuples. The first two are needed most
+often."""
 
 
 class EventCatalogue(Mapping[str, type[Event]]):
@@ -125,7 +126,7 @@ RESERVED_NAMESPACES = (
     "skill",
     "tool",
 )
-"""First topic segments that are not used yet, reserved for Hermes."""
+"""First topic segments that are reserved for Hermes but not used yet."""
 
 
 def _published() -> list[str]:

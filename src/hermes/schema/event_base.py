@@ -39,7 +39,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
 
 def payload_of(event: Event) -> dict[str, Any]:
-    """Returns all fields of an event as JSON values, including those at their default."""
+    """Returns all fields of an event as JSON values, including those with their default."""
     return complete(type(event), msgspec.to_builtins(event))
 
 
@@ -65,7 +65,7 @@ def _left_out(
         if (struct := _struct_in(field.type)) is not None and any(_left_out(struct)):
             inner[field.name] = _filler(struct)
         elif isinstance(field.default, tuple):
-            inner[field.name] = list  # a new one each time, as JSON has it
+            inner[field.name] = list  # a new one each time, as decoding JSON would give
     return defaults, inner
 
 

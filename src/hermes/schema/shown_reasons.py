@@ -1,6 +1,6 @@
 """Events and documents for a person: the reasons in them are in the reader's language.
 
-The log has them in English (`hermes.text.logged_sentences`). Programs get them as they are.
+The log has them in English (`hermes.text.logged_sentences`), and programs get them unchanged.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _STATES = {
     "budget": to_translate("stopped by its budget"),
     "ended": to_translate("ended"),
 }
-"""What a session does, or how its last turn ended."""
+"""What a session is doing, or how its last turn ended."""
 
 _DOCUMENT_FIELDS = frozenset(
     ("block_reason", "detail", "last_error", "paused", "reason", "why")
@@ -69,7 +69,7 @@ def shown_row(event: Event) -> Event:
 
 
 def state_in_words(state: str) -> str:
-    """Returns what a session does, or how its last turn ended, for a person."""
+    """Returns what a session is doing, or how its last turn ended, for a person."""
     return t.marked(_STATES[state]) if state in _STATES else state
 
 

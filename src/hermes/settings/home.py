@@ -27,7 +27,7 @@ class Home(Struct, frozen=True):
 
     @property
     def profile(self) -> str:
-        """The name of the profile that it is; empty for the default one."""
+        """The name of the profile that has this home; empty for the default one."""
         return profile_of(self.root)
 
     @property
@@ -37,7 +37,7 @@ class Home(Struct, frozen=True):
 
     @property
     def variables(self) -> dict[str, str]:
-        """What makes another Hermes use exactly this home, whatever profile is active."""
+        """The variables that make another Hermes use exactly this home, whatever profile is active."""
         profile = self.profile or DEFAULT_PROFILE
         return {"HERMES_HOME": str(self.base.root), PROFILE_VARIABLE: profile}
 
@@ -53,7 +53,7 @@ class Home(Struct, frozen=True):
 
     @property
     def accounts(self) -> Path:
-        """The accounts that somebody signed in with."""
+        """The accounts that the user signed in with."""
         return self.root / "auth.json"
 
     @property
@@ -84,7 +84,7 @@ class Home(Struct, frozen=True):
 
     @property
     def locales(self) -> Path:
-        """Texts of the person's own, over those of Hermes, by language."""
+        """The user's own texts, by language, which take precedence over those of Hermes."""
         return self.root / "locales"
 
     @property
@@ -98,7 +98,7 @@ class Home(Struct, frozen=True):
 
     @property
     def media(self) -> Path:
-        """Pictures and sounds that were made, by session."""
+        """Generated pictures and sounds, by session."""
         return self.root / "media"
 
     @property

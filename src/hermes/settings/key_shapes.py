@@ -49,7 +49,7 @@ _ANYWHERE = (  # not only at the start of a word
     r"|(?<![\w/:.])1//0[A-Za-z0-9_\-]{20,}"  # Google's refresh tokens
 )
 _WEBHOOK = r"hooks\.slack\.com/|/webhooks/"
-# How the shapes start, by their first letter: far faster to search than the shapes.
+# The beginnings of the shapes, by their first letter: far faster to search than the shapes.
 _BEGINS = (
     r"(?:s(?:k[-_]|hp[acps]|ntry|yt_|bp_|q0|ecret_)|g(?:sk_|h[oprsu]_|ithub_pat_|l[a-z]{2,4}-)|x(?:ox|app-|ai-)|r(?:k_|8_|ubygems_)"
     r"|A(?:Iza|KIA|SIA|BIA|CCA|TATT3|TBB|GE-)|p(?:plx-|ypi-|hx_|scale_)|d(?:ckr_|o[opr]_v1_|api)|n(?:vapi-|pm_|tn_)|c(?:sk-)"
@@ -65,7 +65,7 @@ _STARTS = frozenset(
 _BEGINS_WITHIN = (
     rf"[-_](?=[ACGLNPSacdefghjklnoprstvwxy][8ABCEGIKMOSTabcefhiklnopqrstuvy]){_BEGINS}"
 )
-# What most long runs are: words, a hash or a UUID, a public key of SSH, words and numbers joined (none of which starts
+# What most long runs are: words, a hash or a UUID, an SSH public key, or joined words and numbers (none of which starts
 # like a key). The first part is too short to be base64 of a secret.
 _ORDINARY_PART = rf"(?:[0-9BDEFHIJKMOQRT-Zbimquz]|(?!(?=.[8ABCEGIKMOSTabcefhiklnopqrstuvy]){_BEGINS}))"
 _END = r"(?![A-Za-z0-9_\-])"
@@ -100,7 +100,7 @@ class _Patterns(dict[str, "re.Pattern[str]"]):
 
 
 class _Searches(dict[str, "Callable[..., re.Match[str] | None]"]):
-    """The `search` of patterns: what runs for every line looks it up once, not in two steps."""
+    """The `search` methods of patterns, looked up once because they run for every line."""
 
     def __missing__(self, pattern: str) -> "Callable[..., re.Match[str] | None]":
         search = self[pattern] = PATTERNS[pattern].search
@@ -116,7 +116,7 @@ class _AsciiSearches(dict[str, "Callable[..., re.Match[str] | None]"]):
 
 
 class _Matches(dict[str, "Callable[..., re.Match[str] | None]"]):
-    """The same for `match`, in any text: their patterns name no category."""
+    """The same for `match`, in any text, because these patterns use no character categories."""
 
     def __missing__(self, pattern: str) -> "Callable[..., re.Match[str] | None]":
         match = self[pattern] = PATTERNS[pattern].match

@@ -1,4 +1,4 @@
-"""The language that somebody reads: `display.language`, or with `auto` that of the system, the browser or the chat app."""
+"""The reader's language: `display.language`, or with `auto` that of the system, the browser or the chat app."""
 
 import os
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ def language_for(choice: str, tags: Iterable[str] = ()) -> str:
 def sentences_for(
     choice: str, home: Home, tags: Iterable[str] = ()
 ) -> Sentences | None:
-    """Returns the sentences of that language; None for English, unless the person has English texts of their own."""
+    """Returns the sentences of that language; None for English, unless the user has English texts of their own."""
     language = language_for(choice, tags)
     if language == "en" and not os.path.lexists(home.locales / "en.po"):
         return None  # also if the folder can't be read
@@ -30,7 +30,7 @@ def sentences_for(
 
 
 def known_language(tag: str) -> str:
-    """Returns the language of a tag, such as `de_AT.UTF-8`, `zh-TW` or `pt`; empty if it is none of ours."""
+    """Returns the language of a tag, such as `de_AT.UTF-8`, `zh-TW` or `pt`; empty if Hermes does not have it."""
     parts = tag.partition(".")[0].partition("@")[0].lower().replace("_", "-").split("-")
     if parts[0] == "zh":
         return "zh-hant" if _TRADITIONAL & set(parts[1:]) else "zh"
@@ -40,7 +40,7 @@ def known_language(tag: str) -> str:
 
 
 def first_known(tags: Iterable[str]) -> str:
-    """Returns the first language of ours; empty if there is none."""
+    """Returns the first language that Hermes has; empty if there is none."""
     return next(filter(None, map(known_language, tags)), "")
 
 

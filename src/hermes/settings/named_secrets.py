@@ -39,9 +39,9 @@ _NAMES = (
 _NAMES_OF_PASSWORDS = r"(?:passwords?|passwd|passphrases?|pass|pwd?)(?:_?\d{1,2})?$"
 _LONGEST_NAME, _LONGEST_VALUE = 80, 4_000
 _MAX_JUDGED_CHARACTERS = 200
-"""How much of a value is looked at to tell whether it is a secret."""
+"""How much of a value is examined to tell whether it is a secret."""
 _MOST_NAMES = 800
-"""This many names of one text are examined one by one."""
+"""Up to this many names in one text are examined one by one."""
 _PLACEHOLDER = (
     r"\$(?:[{(]|[a-z_]*$|[A-Z_][A-Z0-9_]*$)|<[^>]*>?$|[{(]|\[[^\]]*\]?$|%[({\w]+[)}]?s?%?$|\*+$|[xX.…\-_]+$"
     r"|(?i:none|null|nil|true|false|undefined|redacted|hidden|removed|masked|str|string|bytes|int"
@@ -139,7 +139,7 @@ def _without_values(text: str, low: str, pattern: str) -> str:
 
 
 def _without_all(text: str) -> str:
-    """Masks whatever follows a name. No honest text has so many names, and a careful look at each takes too long."""
+    """Masks whatever follows a name. No honest text has so many names, and examining each would take too long."""
     pattern = compiled(rf"(?i)({_NAMED})(?:[^\s&<>]{{1,1000}})")
     return pattern.sub(lambda found: found[1] + HIDDEN, text)
 
@@ -159,7 +159,7 @@ def lowered(text: str) -> str:
 
 
 def _value(text: str, found: "re.Match[str]") -> _Span | None:
-    """Returns where the secret is that the name in `found` announces; None if there is none."""
+    """Returns where the secret is that follows the name in `found`; None if there is none."""
     first, start, separator = found.start(), found.end(), found[3]
     preceding = text[max(first - _LONGEST_NAME, 0) : first]
     before = preceding.rstrip(_NAME_CHARACTERS)

@@ -118,8 +118,8 @@ def _cause(text: str) -> str:
 def settings_from(data: Mapping[str, object]) -> Settings:
     """Converts the data of a config.yaml. Raises msgspec.ValidationError.
 
-    Each section is converted by itself: msgspec would resolve the types of all of them first, which takes longer than
-    the rest of the reading.
+    Each section is converted separately: msgspec would first resolve the types of all of them, which takes longer than
+    everything else.
     """
     types = {one.encode_name: one for one in msgspec.structs.fields(Settings)}
     try:
@@ -128,7 +128,7 @@ def settings_from(data: Mapping[str, object]) -> Settings:
             for key, value in data.items()
         }
     except (KeyError, msgspec.ValidationError):
-        return msgspec.convert(data, Settings)  # its error says where
+        return msgspec.convert(data, Settings)  # its error names the place
     return Settings(**given)
 
 

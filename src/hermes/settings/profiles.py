@@ -16,7 +16,7 @@ t = translator(__name__)
 
 PROFILES_FOLDER = "profiles"
 PROFILE_FILE = "profile.yaml"
-"""What makes a folder in `profiles` a profile. It holds the description."""
+"""Marks a folder in `profiles` as a profile. The file holds the description."""
 ACTIVE_FILE = "active_profile"
 DEFAULT_PROFILE = "default"
 PROFILE_VARIABLE = "HERMES_PROFILE"
@@ -24,19 +24,19 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
 
 
 def profile_of(root: Path) -> str:
-    """The name of the profile whose home this is; empty for a base home."""
+    """Returns the name of the profile that has this home; empty for a base home."""
     if root.parent.name != PROFILES_FOLDER or not (root / PROFILE_FILE).is_file():
         return ""
     return root.name
 
 
 def base_of(root: Path) -> Path:
-    """The base home that a home belongs to; the same home unless it is that of a profile."""
+    """Returns the base home of a home; a base home is its own."""
     return root.parent.parent if profile_of(root) else root
 
 
 def checked_name(name: str) -> str:
-    """The name. Raises UsageError if it can't be that of a profile, which is also the name of a folder."""
+    """Returns the name. Raises UsageError if no profile can have it; it is also the name of a folder."""
     if not _NAME.fullmatch(name):
         raise UsageError(
             t.later("{name!r} can't be the name of a profile.", name=name[:60]),
@@ -46,13 +46,13 @@ def checked_name(name: str) -> str:
 
 
 def profile_root(base: Path, name: str) -> Path:
-    """The home of a profile; nothing needs to be there. Raises UsageError for a name that can't be one."""
+    """Returns the home of a profile, which need not exist. Raises UsageError for an invalid name."""
     name = checked_name(name)
     return base if name == DEFAULT_PROFILE else base / PROFILES_FOLDER / name
 
 
 def profile_names(base: Path) -> list[str]:
-    """The profiles beside the default one, by name."""
+    """Returns the names of all profiles except the default one."""
     try:
         found = [one.name for one in (base / PROFILES_FOLDER).iterdir()]
     except (FileNotFoundError, NotADirectoryError):
@@ -65,7 +65,7 @@ def profile_names(base: Path) -> list[str]:
 
 
 def active_profile(base: Path) -> str:
-    """The profile that `hermes profile use` named; empty for the default one."""
+    """Returns the profile that `hermes profile use` set; empty for the default one."""
     try:
         name = (base / ACTIVE_FILE).read_text().strip()
     except (OSError, ValueError):
@@ -74,7 +74,7 @@ def active_profile(base: Path) -> str:
 
 
 def chosen_root(root: Path, environ: Mapping[str, str]) -> Path:
-    """The home to use, given the one that is named. Raises HomeError if there is no such profile."""
+    """Returns the home to use, given the one that was named. Raises HomeError if there is no such profile."""
     named = environ.get(PROFILE_VARIABLE, "")
     if not named:
         active = "" if profile_of(root) else active_profile(root)

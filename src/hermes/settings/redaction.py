@@ -227,7 +227,7 @@ def _is_material(part: str) -> bool:
 
 
 def _encodes_secret(text: str, depth: int) -> bool:
-    """Returns whether `text` is base64 of something that would be masked."""
+    """Returns whether `text` is base64 of something that Hermes masks."""
     decoded = _decoded(text)
     return decoded != "" and (
         is_secret_value(decoded) or mask(decoded, depth) != decoded

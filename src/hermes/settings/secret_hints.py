@@ -1,14 +1,14 @@
-"""Quick tests whether a line can hold a secret that is named: by a field, an option, a header or a command.
+"""Quick tests whether a line can hold a secret with a name: in a field, an option, a header or a command.
 
-They run for every line that is logged or shown, so each decides in one search what a careful look would take ten times
-as long for. They may say yes too often, but never no where `named_secrets` would mask something.
+They run for every line that is logged or shown, so each needs only one search and takes a tenth of the time of a full
+examination. They may say yes too often, but never no where `named_secrets` would mask something.
 """
 
 from hermes.settings.key_shapes import ASCII_SEARCH, SEARCH
 from hermes.settings.spelled_secrets import SPELLED
 
 _LONGEST_LINE = 2_000
-"""In longer text the careful look costs less than asking here first."""
+"""Longer text is examined in full at once, which costs less than testing it first."""
 _LONGEST_KIND = 12
 """How much of a name may come before the word that the quick search finds: `encryption key`."""
 _ROOTS = ("key", "token", "secret", "pass", "pw", "cred", "sig", "auth")
@@ -21,12 +21,12 @@ _WORD = rf"(?:token|secret|credential|{_PASSWORD}|{_KEY})s?(?:_?\d{{1,2}})?"
 _SEPARATOR = r"\\*+[\"'`]?+\]?+\s{0,4}+(?:=>|:=|->|→|[:=](?![:=]))[ \t]{0,8}+"
 _STOPS = r"\s\"'`,;<>(){}\[\]\\|"
 _COUNT = r"\d.,:_/%+\-"
-_QUOTED = (  # except what is empty, a placeholder or a sentence; where an escaped quote ends is not looked for
+_QUOTED = (  # all but an empty value, a placeholder or a sentence; the end of an escaped quote is not searched
     r"(?:\\+[\"'`]|([\"'`])(?!\1|\$[{(]|[{(]|\*{1,40}\1|<[^>\"'`]{0,80}>?\1|\[[^\]\"'`]{0,80}\]?\1"
     r"|[a-z,\-]{1,40}(?: [a-z0-9,\-]{1,40}){1,20}[.!?…]\1|(?:none|null|true|false)\1))"
 )
 _LONG_VALUE = rf"[^{_STOPS}]{{60}}|[a-z]{{16}}"
-_BARE = (  # a digit and something else than a number; after `12` even a `k`, which may have been a capital
+_BARE = (  # a digit and something that is not a number; after `12` even a `k`, which may have been a capital
     rf"(?=[^{_STOPS}]{{6}})(?!(?:\.{{0,2}}|~)/)"
     rf"(?:{_LONG_VALUE}|(?=[^{_STOPS}\d]{{0,60}}\d)[{_COUNT}]{{0,60}}[^{_STOPS}{_COUNT}])"
 )
@@ -35,7 +35,7 @@ _TO_VALUE = r"(?:[:=][:=>]?|->|→)[ \t]*+"
 _SOME_VALUE = (  # or a line break, or the start of a block in YAML
     rf"[\"'`\\\r\n|>]|(?=[^{_STOPS}]{{6}})(?:[^{_STOPS}\d]{{0,60}}+\d|[^{_STOPS}]{{16}})"
 )
-# A sentence or a label, and a value with a digit.
+# A sentence or a label, followed by a value with a digit.
 _SPELLED_VALUE = (
     rf"(?<=[\s\"'`])(?:[^{_STOPS}\d:=][^{_STOPS}\d]{{0,60}}+\d|\d"
     r"|(?:is|was|are|for|of|set|reset|changed|equals)[ \t:=][^\d\n]{0,140}+\d)"
@@ -62,7 +62,7 @@ _VALUED_PASS = rf"{_PASSWORD}{_VALUED_PIN}"
 _VALUED_SECRET = rf"secret{_VALUED}"
 _VALUED_PWD = rf"pwd?{_VALUED_PIN}"
 _VALUED_CREDENTIAL = rf"credential{_VALUED}"
-# What is searched for if the line has the word, in pairs: quickly, and closely.
+# Pairs of a quick and a precise search, for a line that has the word.
 _TOKEN = ((_SOME_TOKEN, _VALUED_TOKEN),)
 _SOME_AND_VALUED_KEY = ((_SOME_KEY, _VALUED_KEY),)
 _SECRET = ((_SOME_SECRET, _VALUED_SECRET),)
@@ -182,7 +182,7 @@ def _is_marked(low: str) -> bool:
 
 
 def _has_secret(low: str, valued: str, start: int) -> bool:
-    """Takes a closer look from where a quick search found something."""
+    """Examines the text precisely, from where a quick search matched."""
     search = ASCII_SEARCH if low.isascii() else SEARCH
     start = max(start - _LONGEST_KIND, 0)
     return bool(

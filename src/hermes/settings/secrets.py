@@ -36,7 +36,7 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$", "`"
 
 
 def credentials_hint(setting: str) -> Later:
-    """Returns where the password or key belongs that is in the address of a setting."""
+    """Says where to put the password or key that is in the address of a setting."""
     return t.later(
         "leave it out of the address; a password or key goes into .env with `hermes config set {name}`",
         name=_ADDRESS_SECRETS.get(setting, "NAME_API_KEY"),
@@ -91,7 +91,7 @@ class Secrets:
         sign_in_file: Path | None = None,
     ) -> None:
         self.sign_in_file = sign_in_file
-        """Where the accounts are that somebody signed in with; None where there can't be any."""
+        """The folder of the accounts that the user signed in with; None if there can't be any."""
         self._file = dict(file)
         self._environ = {
             name: value

@@ -1,4 +1,4 @@
-"""What the sections of the settings are made of, and what several of them share."""
+"""The base of all sections of the settings, and what several of them share."""
 
 from __future__ import annotations
 

@@ -65,12 +65,12 @@ class SettingKey(Struct, frozen=True):
 
 
 def about_section(section: type[Struct]) -> str:
-    """What a section is for."""
+    """The purpose of a section."""
     return " ".join((section.__doc__ or "").split())
 
 
 setting_text = Translator("settings").marked
-"""Returns what a setting or a section is for in the reader's language."""
+"""Returns the purpose of a setting or a section in the reader's language."""
 
 
 def all_keys(
@@ -242,7 +242,7 @@ def parse_value(key: SettingKey, text: str, *, quote: bool = True) -> object:
             t.later("{name}: {why}.", name=key.name, why=TOO_DEEP),
             hint=t.later("Remove some of the levels."),
         ) from error
-    except ValueError as error:  # what YAML and msgspec raise alike
+    except ValueError as error:  # the errors that both YAML and msgspec raise
         raise _mistyped(key, text if quote else "") from error
 
 

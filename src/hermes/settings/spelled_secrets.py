@@ -1,4 +1,4 @@
-"""Masks secrets that a sentence or a label gives away: `the password is x`, `TOKEN x`, a value on the line after its
+"""Masks secrets that a sentence or a label reveals: `the password is x`, `TOKEN x`, a value on the line after its
 label, a row of a password or cookie file.
 
 No separator marks such a value, so its shape decides. Words, names, versions, dates and counts stay.
@@ -62,7 +62,7 @@ def mask_spelled(text: str) -> str:
 
 
 def mask_rows(text: str) -> str:
-    """Masks the passwords in a file of PostgreSQL's (`.pgpass`) and the values in a file of cookies."""
+    """Masks the passwords in PostgreSQL's password file (`.pgpass`) and the values in a file of cookies."""
     if ":" in text:
         text = compiled(_PASSWORD_ROW).sub(rf"\1{HIDDEN}", text)
     if "\t" in text:

@@ -1,8 +1,7 @@
-"""Changes one value in a YAML text and leaves every other byte alone.
+"""Changes one value in a YAML text and preserves every other byte.
 
-Values are replaced at the marks of the parsed nodes. What that cannot do (flow mappings, anchors)
-goes through a ruamel.yaml round trip, which keeps comments but may change whitespace. The caller
-validates the result.
+Values are replaced at the marks of the parsed nodes. Where that is not possible (flow mappings, anchors), a ruamel.yaml
+round trip keeps comments but may change whitespace. The caller validates the result.
 """
 
 import io

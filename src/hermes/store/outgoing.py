@@ -22,7 +22,7 @@ class QueuedFile(msgspec.Struct, frozen=True):
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True):
-    """A message and its state. It is given up at the time `until`."""
+    """A message and its state. It expires at the time `until`."""
 
     id: str
     target: str
@@ -45,7 +45,7 @@ class OutgoingTable:
         self._db = database
 
     def put(self, message: OutgoingMessage) -> None:
-        """Saves a message to send; once, however often it is given."""
+        """Saves a message to send. Saving the same message again has no effect."""
         values = msgspec.structs.asdict(message)
         values["files"] = msgspec.json.encode(message.files).decode()
         query = f"INSERT INTO gateway_sends ({_FIELDS}) VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (id) DO NOTHING"  # noqa: S608 - our own names

@@ -10,7 +10,7 @@ HIDDEN = (
 # Joiners and the emoji selector mean something after a letter or sign that is not ASCII, once.
 _STRAY_JOINER = "(?:(?<=[\x00-\x7f])|(?<=[\u200c\u200d\ufe0f])|^)[\u200c\u200d\ufe0f]+"
 _DOUBLE_JOINER = "([\u200c\u200d\ufe0f])[\u200c\ufe0f]+"
-_NOTED = 3
+_MAX_UNNOTED = 3
 """Up to this many may be an accident; more are mentioned in a note."""
 
 
@@ -25,7 +25,7 @@ def without_hidden(text: str) -> str:
     soft = text.count("\u00ad") + text.count("\ufeff")
     return (
         f"{shown}\n[{removed:,} invisible characters were removed]"  # not translated
-        if removed - soft > _NOTED
+        if removed - soft > _MAX_UNNOTED
         else shown
     )
 

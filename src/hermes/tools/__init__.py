@@ -1,7 +1,7 @@
-"""The tools of the model. `tool` makes one from a function; `toolsets` says which session gets which.
+"""The tools of the model. `tool` makes one from a function; `toolsets` decides which session gets which.
 
 `session_tools` makes the tools of one session. Each session has its own, because they know what it has read and where
-its terminal is. New tools go to the end of the list, so that the beginning of a prompt stays the same.
+its terminal is. New tools go at the end of the list, so that the beginning of a prompt stays the same.
 """
 
 import logging
@@ -57,13 +57,13 @@ _BASIC = (
 
 @runtime_checkable
 class Closing(Protocol):
-    """An owner of tools that has something to close at the end of a session."""
+    """An owner of tools that must be closed at the end of a session."""
 
     async def close(self) -> None: ...
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What the tools of a session need."""
+    """The dependencies of a session's tools."""
 
     outputs: Path
     """The folder for outputs that are too long to show, in the home's cache; made on first use."""
@@ -72,18 +72,18 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     recall: Recall | None = None
     """Past sessions; without them there is no `session_search`."""
     surroundings: Surroundings | None = None
-    """The environment and limits of commands; by default those of this process, without what belongs to Hermes."""
+    """The environment and limits of commands; by default those of this process, without Hermes' own variables."""
     extra: tuple[Tool, ...] = ()
     """Tools made elsewhere: the web, a browser, MCP servers, plugins, delegation."""
     choice: ToolChoice = ToolChoice()
     seen: FileStamps | None = None
-    """What the session knows about files, if somebody else has to clear it."""
+    """What the session knows about files, if something else has to clear it."""
     listen: Listen | None = None
     """Transcribes recordings; without it, they are not read as text."""
     reads_documents: bool = True
     """Whether `read_file` shows the text of documents (`media.documents`)."""
     buffers: "OpenBuffers | None" = None
-    """The editor that the session runs in, if it lends its unsaved files."""
+    """The editor that the session runs in, if it shares its unsaved files."""
 
 
 def session_tools(needs: Needs) -> dict[str, Tool]:
@@ -99,7 +99,7 @@ def all_tools(needs: Needs) -> dict[str, Tool]:
 
 
 async def close_tools(tools: Mapping[str, Tool]) -> None:
-    """Ends what a session's tools left running, and deletes their temporary files."""
+    """Ends everything that a session's tools left running, and deletes their temporary files."""
     owners = {
         id(owner): owner
         for one in tools.values()
@@ -162,7 +162,7 @@ def _find_ripgrep(environment: Mapping[str, str]) -> Path | None:
 
 @lru_cache(maxsize=8)
 def _guard(hermes_home: Path, home: str) -> Guard:
-    """Returns the guard, which all sessions share, because a gateway has the tools of many."""
+    """Returns the guard, which all sessions share, because a gateway has the tools of many sessions."""
     return Guard(hermes_home.resolve(), Path(home))
 
 

@@ -1,4 +1,4 @@
-"""`ask_user`: a question to the person, in the middle of the work."""
+"""`ask_user`: asks the person a question in the middle of the work."""
 
 from typing import Annotated
 

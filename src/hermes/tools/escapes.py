@@ -1,5 +1,5 @@
 """Makes text of programs, files and pages safe: `clean` and `visible` for a model to read, `spelled_out` where nothing
-may be lost, `shown` for a person to judge."""
+may be lost, `shown` for a person who has to judge it."""
 
 import re
 import unicodedata
@@ -18,14 +18,14 @@ _OVERSTRUCK = lazy_pattern(r"[^\n]\x08")
 _CONTROLS = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _REDRAWN = lazy_pattern(r"^[^\n]*\r(?=[^\r\n])", re.MULTILINE)
 _EMPTY_LINES = lazy_pattern(r"\n{5,}")
-# Letters and marks that look like nothing.
+# Letters and marks that are invisible.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _PADDING = lazy_pattern(r" {24,}")
 _BLANK_LINES = r"\n[ \t]*\n(?:[ \t]*\n)+"
 
 
 def clean(text: str) -> str:
-    """Removes terminal escapes and control characters. Of a line that was redrawn, only its last state stays."""
+    """Removes terminal escapes and control characters. Of a line that was redrawn, only the last state remains."""
     if "\x1b" in text or "\x9b" in text:
         text = re.sub(_SEQUENCES, "", text)
     if "\x08" in text:

@@ -21,8 +21,9 @@ StartWork = Callable[[str, Mode], Awaitable[bool]]
 
 
 class PlanTool:
-    """Shows a plan and waits for the decision. `start_work` changes the mode of a session, and says whether the work
-    begins in a turn of its own.
+    """Shows a plan and waits for the decision.
+
+    `start_work` changes the mode of a session, and returns whether the work begins in a separate turn.
     """
 
     def __init__(self, start_work: StartWork) -> None:
@@ -76,7 +77,7 @@ def plan_text(
 
 
 def plan_steps(plan: str) -> list[str]:
-    """The steps of a plan, also after a person edited it: the items below the first heading that has any."""
+    """The steps of a plan, even after a person edited it: the items below the first heading that has any."""
     steps: list[str] = []
     for line in plan.splitlines():
         number, dot, rest = line.strip().partition(". ")

@@ -29,7 +29,7 @@ t = translator(__name__)
 RULES_FILE = ".hermes/rules.yaml"
 NOTES_FILE = "AGENTS.md"
 FILES_PLACEHOLDER = "{files}"
-_MAX_BYTES = 64 * 1024
+_MAX_RULES_BYTES = 64 * 1024
 _MAX_RULES = 100
 _MAX_FRONT_MATTER_LINES = 200
 _KEYS = ("verify", "lint", "protect", "forbid")
@@ -37,7 +37,7 @@ _WILDCARDS = frozenset("*?[")
 
 
 class ProjectRules(msgspec.Struct, frozen=True):
-    """What a project demands. `problem` says why its rules can't be read."""
+    """The rules of a project. `problem` says why they can't be read."""
 
     verify: tuple[str, ...] = ()
     lint: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class ProjectRules(msgspec.Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """A hash of the commands, which the user agrees to."""
+        """A hash of the commands to which the user agrees."""
         encoded = msgspec.json.encode((self.lint, self.verify))
         return hashlib.sha256(encoded).hexdigest()
 
@@ -75,8 +75,10 @@ class ProjectRules(msgspec.Struct, frozen=True):
         return ""
 
     def protected_paths(self, root: Path) -> list[str]:
-        """The protected paths that need no search, as absolute paths. Only what is in the project itself counts: a rule
-        must say nothing about other folders, also not through a link."""
+        """The protected paths that need no search, as absolute paths.
+
+        Only paths in the project itself count: a rule must not affect other folders, not even through a link.
+        """
         plain = (
             rule.strip("/") for rule in self.protect if _WILDCARDS.isdisjoint(rule)
         )
@@ -92,7 +94,7 @@ class ProjectRules(msgspec.Struct, frozen=True):
 
 
 def _covers(rule: str, relative: str) -> bool:
-    """Whether a rule covers a path below the project's folder: the path itself, what is in it, or a pattern."""
+    """Whether a rule covers a path below the project's folder: it names the path, a folder above it, or a pattern."""
     wanted = rule.strip("/")
     if _WILDCARDS.isdisjoint(wanted):
         return relative == wanted or relative.startswith(f"{wanted}/")
@@ -134,10 +136,10 @@ def _read(path: str, stamp: tuple[int, ...], *, is_notes: bool) -> ProjectRules:
             text = front_matter(text)[0]
         if not text.strip():
             return ProjectRules()
-        found = parse_yaml(text, max_expanded=_MAX_BYTES)
+        found = parse_yaml(text, max_expanded=_MAX_RULES_BYTES)
         return _rules(found, is_notes=is_notes)
     except OSError as error:
-        # Notes that can't be read are reported where they are put into the prompt.
+        # Unreadable notes are reported where they are put into the prompt.
         why = error.strerror or t.logged("it can't be read")
         return ProjectRules(problem="" if is_notes else f"{name}: {why}")
     except ValueError as error:
@@ -145,7 +147,7 @@ def _read(path: str, stamp: tuple[int, ...], *, is_notes: bool) -> ProjectRules:
 
 
 def _rules(found: object, *, is_notes: bool) -> ProjectRules:
-    """Raises ValueError for what is no set of rules. The front matter of notes may have other keys."""
+    """Raises ValueError for invalid rules. The front matter of notes may have other keys."""
     if not isinstance(found, dict):
         why = t.logged("expected keys and values") if found else t.logged("it is empty")
         raise ValueError(why)  # noqa: TRY004 - one kind for every mistake
@@ -187,8 +189,9 @@ def front_matter(text: str) -> tuple[str, str]:
     return "", text
 
 
-def read_small_file(path: Path, max_bytes: int = _MAX_BYTES) -> str:
-    """The text of an ordinary file. Follows no link at its end and waits for no pipe. Raises OSError or ValueError."""
+def read_small_file(path: Path, max_bytes: int = _MAX_RULES_BYTES) -> str:
+    """The text of an ordinary file. Follows no link at the end of the path, and does not wait for a pipe. Raises
+    OSError or ValueError."""
     descriptor = os.open(
         path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     )

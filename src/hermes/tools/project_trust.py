@@ -1,6 +1,7 @@
-"""Which of a project's own files the user has agreed to, by a hash of their content.
+"""Records which of a project's own files the user has agreed to, by a hash of their content.
 
-A project's commands, prompts and agents are text from somebody else. Each is asked about once, and again when it changes.
+A project's commands, prompts and agents are text from somebody else. The user is asked about each once, and again when
+it changes.
 """
 
 import os
@@ -14,7 +15,7 @@ from hermes.primitives.files import replace_file
 _FILE = "trusted_projects.json"
 _LOCK_TIMEOUT_S = 5.0
 CHECKS = "#checks"
-"""Follows a folder's path, and stands for its `verify` and `lint` commands."""
+"""A suffix of a folder's path that stands for its `verify` and `lint` commands."""
 
 
 def is_trusted(hermes_home: Path, place: str, digest: str) -> bool:
@@ -23,7 +24,7 @@ def is_trusted(hermes_home: Path, place: str, digest: str) -> bool:
 
 
 def trust(hermes_home: Path, digests: dict[str, str]) -> None:
-    """Remembers that the user agrees to the content at these places. An empty digest takes it back."""
+    """Records that the user agrees to the content at these places. An empty digest revokes that."""
     with FileLock(hermes_home / f"{_FILE}.lock") as lock:
         lock.acquire(_LOCK_TIMEOUT_S)
         known = _read(hermes_home) | digests

@@ -1,4 +1,4 @@
-"""Which paths hold secrets, and which carry persistence or policy: what a file tool must not touch unasked."""
+"""Knows which paths hold secrets, run later or carry policy: files that a tool must not touch without asking."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from hermes.text.translation import translator
 
 t = translator(__name__)
 
-# Patterns are texts here: `re` compiles them on first use, which starting up does not wait for.
+# The patterns are strings: `re` compiles them on first use, so that starting up does not wait for it.
 _PRIVATE_NAMES = r"""(?ix) ^(
         \.env(\..+)? | \.envrc | .*\.env
       | id_(rsa|dsa|ecdsa|ed25519)([._-].*)? | .*\.(pem|key|p12|pfx|jks|keystore|kdbx|ppk|ovpn|gpg|keytab|age|p8)
@@ -53,7 +53,7 @@ _PRIVATE_PLACES = tuple(
     )
 )
 _NEEDS_CONFIG = frozenset(("gcloud", "gh"))
-"""Folders that hold secrets only within `.config`."""
+"""Folders that hold secrets only if they are in `.config`."""
 
 LATER_RUN_FILES = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
@@ -71,13 +71,13 @@ LATER_RUN_FILES = (
     ".hermes.md", ".hermes.yaml", ".mcp.json", ".cursorrules", ".windsurfrules", ".clinerules", ".aider.conf.yml",
     ".github/copilot-instructions.md",
 )  # fmt: skip
-"""Files of a workspace that run later, say what runs or from where it comes, or tell agents what to do."""
+"""Files of a workspace that run later, decide what runs or where it comes from, or instruct agents."""
 LATER_RUN_FOLDERS = (
     ".hermes", ".claude", ".codex", ".cursor", ".gemini", ".windsurf", ".continue", ".zed", ".agents", ".clinerules",
     ".opencode", ".vscode", ".idea", ".devcontainer", ".husky", ".hooks", ".githooks", ".lefthook", ".mise", ".ssh", ".gnupg",
     ".config/autostart", ".config/systemd", ".config/fish", ".config/git", ".github/instructions", ".github/prompts",
 )  # fmt: skip
-"""Folders of which the same holds for everything in them."""
+"""Folders whose entire content is treated the same way."""
 _LATER_RUN_NAMES = frozenset(
     name.lower() for name in LATER_RUN_FILES if "/" not in name
 )
@@ -91,11 +91,11 @@ _LATER_RUN_PATTERN = r"""(?ix) ^(
       | \.?lefthook.* | \.?mise(\..*)?\.toml | \.(hermes|cursorrules|windsurfrules|clinerules)(\.md)?
       | copilot-instructions\.md
     )$"""
-"""Names beside those that can be listed."""
+"""Further names, as patterns."""
 _LATER_RUN_PLACES = (
     r"(^|/)((\.?v?env|\.tox/[^/]+)/s?bin/[^/]+|node_modules/\.bin/[^/]+)$"
 )
-"""What runs instead of the program somebody names."""
+"""Programs that run in place of the one that was named."""
 
 _SYSTEM = tuple(
     Path(folder)
@@ -152,17 +152,17 @@ _BUILD_NAMES = r"""(?ix) ^(
       | te?mp([-_.].*)? | .*[-_.]te?mp | scratch.* | \*\.te?mp
     )$"""
 _OPEN_OF_HOME = frozenset(("cache", "skills", "memories", "media"))
-"""What may be read in Hermes' own home without asking; everything else there holds secrets or policy."""
+"""What may be read in Hermes' own home without approval; everything else there holds secrets or policy."""
 _CODE_OF_USER = r"""(?x) ^(
         \.cargo/(registry|git) | \.rustup/toolchains | \.pyenv/versions | \.nvm/versions | \.rbenv/versions
       | \.local/(lib|share/(uv|pipx|man|mise/installs)) | \.m2/repository | \.gradle/caches
       | \.nuget/packages | \.bun/install | \.cache | \.npm/_cacache | \.gem | \.hex | \.opam
     )(/|$)"""
-"""Below dot-folders of a home: code that was installed, and caches. Reading it tells nothing about the user."""
+"""Installed code and caches in dot-folders of a home, which reveal nothing about the user."""
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """Says which paths need approval, given Hermes' home and, if known, the user's."""
+    """Decides which paths need approval, given Hermes' home and, if known, the user's."""
 
     home: Path
     user: Path | None = None
@@ -232,7 +232,7 @@ class Guard(msgspec.Struct, frozen=True):
         return ""
 
     def is_ours(self, path: Path) -> bool:
-        """Whether a path belongs to Hermes itself, apart from what may be read by anybody."""
+        """Whether a path belongs to Hermes itself and may not be read by everybody."""
         if not is_within(path, self.home):
             return is_within(path, self.base)
         part = path.relative_to(self.home).parts[:1]
@@ -255,7 +255,7 @@ class Guard(msgspec.Struct, frozen=True):
         return "/".join(parts)
 
     def only_private(self, path: Path) -> bool:
-        """Whether a path is protected only because it may hold secrets: creating it gives none away."""
+        """Whether a path is protected only because it may hold secrets: creating the file reveals none."""
         return (
             is_secret(path)
             and not affects_later_runs(path)
@@ -269,7 +269,7 @@ def _base(home: Path) -> Path:
 
 
 def is_secret(path: Path) -> bool:
-    """Whether a file of this name and place usually holds secrets."""
+    """Whether files with this name and place usually hold secrets."""
     if re.match(_PRIVATE_NAMES, path.name) and not re.match(_HARMLESS_NAMES, path.name):
         return True
     if any(is_within(path, place) for place in _PRIVATE_PLACES):
@@ -282,7 +282,7 @@ def is_secret(path: Path) -> bool:
 
 
 def is_build_product(path: Path) -> bool:
-    """Whether a relative path is by its name something that building or running makes again."""
+    """Whether a relative path has a name of something that a build or a run creates again."""
     if path.parts and path.parts[0] == "..":
         return False
     return bool(re.match(_BUILD_NAMES, path.name)) or any(
@@ -291,13 +291,15 @@ def is_build_product(path: Path) -> bool:
 
 
 def is_build_folder(name: str) -> bool:
-    """Whether a folder is by its name one that builds and package managers fill."""
+    """Whether a folder has a name that builds and package managers use for theirs."""
     return bool(re.match(_BUILD_FOLDERS, name))
 
 
 def affects_later_runs(path: Path) -> bool:
-    """Whether a file of this name and place can change what runs later, or what agents are told."""
-    if ".git" in path.parts:  # hooks, configuration, and what git will believe
+    """Whether a file with this name and place can change what runs later, or what agents are told."""
+    if (
+        ".git" in path.parts
+    ):  # hooks, configuration, and the objects and refs that git trusts
         return True
     name, text = path.name, f"/{path}"
     if (
@@ -317,6 +319,6 @@ def affects_later_runs(path: Path) -> bool:
 
 
 def is_within(path: Path, folder: Path) -> bool:
-    """Whether a path is a folder or below it, by its name. Asked many times of every command, so by its parts."""
+    """Whether a path is a folder or below it, by its name. Called many times for every command, so it compares parts."""
     parts = folder.parts
     return path.parts[: len(parts)] == parts

@@ -14,14 +14,14 @@ from hermes.tools.escapes import clean
 from hermes.tools.tool import tool
 
 _MAX_SEARCHED_HITS = 200
-"""Messages that are looked at, to find those in other sessions too."""
+"""How many messages are examined, in order to find those in other sessions too."""
 _EXCERPT_CHARACTERS = 160
 _MAX_FOUND_MESSAGE_CHARACTERS = 2_000
 _MAX_SEARCH_RESULT_CHARACTERS = 24_000
 
 
 class FoundMessage(msgspec.Struct, frozen=True):
-    """One message of a session, with its place in it; of a hit, `text` is the part around the words."""
+    """One message of a session, with its position. For a search result, `text` is the part around the words."""
 
     session: str
     seq: int
@@ -32,21 +32,21 @@ class FoundMessage(msgspec.Struct, frozen=True):
 
 
 class Recall(Protocol):
-    """The sessions of the past, as `app` supplies them. Raises HermesError for a session that does not exist."""
+    """Past sessions; implemented by `app`. Raises HermesError for a session that does not exist."""
 
     def find(self, query: str, *, session: str, limit: int) -> Sequence[FoundMessage]:
-        """Messages with all these words, newest first; `session` narrows to one."""
+        """Messages with all these words, newest first; with `session`, only of that one."""
         ...
 
     def around(
         self, session: str, seq: int, *, before: int, after: int
     ) -> Sequence[FoundMessage]:
-        """The message at or next before a place, with some before and after it, in order."""
+        """The message at a position, or the next one, with some messages before and after it, in order."""
         ...
 
 
 class SessionSearchTool:
-    """`session_search` over what can be recalled."""
+    """`session_search` over past sessions."""
 
     def __init__(self, recall: Recall) -> None:
         self._recall = recall
@@ -127,7 +127,7 @@ class SessionSearchTool:
         lines: dict[int, str] = {}
         for one in sorted(
             said, key=lambda one: abs(one.seq - seq)
-        ):  # the nearest ones first, as far as they fit
+        ):  # the nearest ones first, until they no longer fit
             line = _line(one, _MAX_FOUND_MESSAGE_CHARACTERS)
             if (
                 lines

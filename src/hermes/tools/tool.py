@@ -25,25 +25,27 @@ from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.schema.tool_spec import ToolResult, ToolSpec
 
 _NOISE = ("$defs", "title", "additionalProperties", "minLength", "maxLength")
-"""What a schema says for programs and no model needs. Calls are checked by the types themselves."""
+"""Parts of a schema that programs need and models don't. Calls are checked against the types themselves."""
 _AT = lazy_pattern(r" - at `\$\.?(.*)`$")
 
 PathsOf: TypeAlias = Callable[[Mapping[str, Any]], Iterable[str]]
-"""Finds the paths in a call's arguments, as the model wrote them. It never raises, whatever the arguments are."""
+"""Finds the paths in a call's arguments, as the model wrote them. Never raises, whatever the arguments are."""
 
 Precheck: TypeAlias = Callable[[Any, Mapping[str, Any], tuple[Path, ...], Path], None]
-"""Raises ToolFailed if a call of the owner's tool with these arguments and files can't succeed or changes nothing."""
+"""Raises ToolFailed if a call of the owner's tool with these arguments and files can't succeed or would change nothing.
+"""
 EffectOf: TypeAlias = Callable[[Mapping[str, Any]], Effect]
-"""What a call does, where that depends on its arguments: to read a file, or to fetch an address. Never raises."""
+"""The effect of a call, if that depends on its arguments: to read a file, or to fetch an address. Never raises."""
 About: TypeAlias = Callable[[Any, Mapping[str, Any]], str]
-"""Describes a call by the tool's owner and the arguments, where the arguments alone don't say enough. Never raises."""
+"""Describes a call, given the tool's owner and the arguments, if the arguments alone don't say enough. Never raises."""
 Joins: TypeAlias = Callable[[Any], bool]
-"""Whether the tool of this owner is described in prompts by now."""
+"""Whether prompts already describe the tool of this owner."""
 
 
 class ToolFunction:
-    """The function behind a tool. Its schema is made when it is first needed: a tool that no model is shown costs
-    nothing.
+    """The function behind a tool.
+
+    Its schema is created when it is first needed, so that a tool that no model sees costs nothing.
     """
 
     def __init__(
@@ -105,7 +107,7 @@ class ToolFunction:
 
 
 class CallFacts(msgspec.Struct, frozen=True):
-    """What else is known about a tool's calls. See `tool`."""
+    """Further facts about a tool's calls. See `tool`."""
 
     about: "About | None" = None
     precheck: "Precheck | None" = None
@@ -114,7 +116,7 @@ class CallFacts(msgspec.Struct, frozen=True):
 
 
 class FunctionTool:
-    """A tool made from a function. `owner` is the object whose method it is, if any."""
+    """A tool made from a function. `owner` is the object to which the method belongs, if any."""
 
     __slots__ = ("_function", "_spec", "effect", "owner")
 
@@ -132,7 +134,7 @@ class FunctionTool:
 
     @property
     def name(self) -> str:
-        """The name in `spec`, which need not be made for it."""
+        """The name; does not create the `spec`."""
         return self._spec.name if self._spec else self._function.name
 
     @property
@@ -142,11 +144,11 @@ class FunctionTool:
 
     @property
     def joins_later(self) -> bool:
-        """Whether prompts don't describe the tool from the start. It can be called nevertheless."""
+        """Whether prompts don't describe the tool at first. It can be called nevertheless."""
         return self._function.facts.joins is not None
 
     def has_joined(self) -> bool:
-        """Whether prompts describe the tool by now."""
+        """Whether prompts describe the tool now."""
         joins = self._function.facts.joins
         return joins is None or joins(self.owner)
 
@@ -162,7 +164,7 @@ class FunctionTool:
         )
 
     def offered_as(self, spec: ToolSpec) -> "FunctionTool":
-        """The same tool as a model sees it under another description."""
+        """The same tool with another description for the model."""
         return FunctionTool(self._function, self.effect, self.owner, spec)
 
     def paths(self, arguments: Mapping[str, Any], cwd: Path) -> tuple[Path, ...]:
@@ -173,7 +175,7 @@ class FunctionTool:
         return tuple(found)
 
     def effect_of(self, arguments: Mapping[str, Any]) -> Effect:
-        """What this call does. `effect` is the most that any call of the tool does."""
+        """The effect of this call. `effect` is the strongest effect that any call of the tool can have."""
         effect_of = self._function.facts.effect_of
         return effect_of(arguments) if effect_of else self.effect
 
@@ -183,7 +185,8 @@ class FunctionTool:
         return about(self.owner, arguments) if about else ""
 
     def precheck(self, arguments: Mapping[str, Any], cwd: Path) -> None:
-        """Raises ToolFailed for a call that can't succeed or changes nothing, as far as that is known before it runs."""
+        """Raises ToolFailed for a call that can't succeed or would change nothing, as far as that is known before it
+        runs."""
         precheck = self._function.facts.precheck
         if precheck is not None:
             self._convert(arguments)
@@ -247,7 +250,7 @@ def schema_of(form: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def tool_name(one: Tool) -> str:
-    """The name of a tool, without making its schema if it has none yet."""
+    """The name of a tool; does not create its schema."""
     return one.name if isinstance(one, FunctionTool) else one.spec.name
 
 
@@ -266,7 +269,7 @@ def _short(node: Any, definitions: Mapping[str, Any]) -> Any:
     if kept.get("required") == []:
         del kept["required"]
     if "enum" in kept and all(isinstance(value, str) for value in kept["enum"]):
-        kept["type"] = "string"  # some providers insist
+        kept["type"] = "string"  # some providers require it
     properties = kept.pop("properties", {})
     short = {key: _short(value, definitions) for key, value in kept.items()}
     if properties:
@@ -277,18 +280,18 @@ def _short(node: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def spellings(path: str, cwd: Path) -> tuple[Path, ...]:
-    """Returns a path as written, made absolute, and where its links lead if that is elsewhere."""
+    """Returns a path as written, made absolute, and the target of its links if that is another path."""
     joined = cwd / _expanded(path)
     as_written = Path(os.path.normpath(joined))
     try:
         real = Path(os.path.realpath(joined))
-    except ValueError:  # a character no path can hold; the tool will say so
+    except ValueError:  # a character that no path can hold, which the tool reports
         return (as_written,)
     return (as_written,) if real == as_written else (as_written, real)
 
 
 def resolved(path: str, cwd: Path) -> Path:
-    """Returns where a path that a model wrote really leads."""
+    """Returns where a path that a model wrote leads in the end."""
     if not path.strip() or "\0" in path:
         raise ToolFailed(f"{path!r} is not a path.")
     try:
@@ -298,7 +301,7 @@ def resolved(path: str, cwd: Path) -> Path:
 
 
 def judged(path: str, context: ToolContext) -> Path:
-    """Returns where a path leads, if it still leads where it did when the call was judged."""
+    """Returns where a path leads, if that has not changed since the call was judged."""
     real = resolved(path, context.cwd)
     require_judged(path, real, context)
     return real

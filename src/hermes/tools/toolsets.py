@@ -1,7 +1,7 @@
 """Toolsets: tools grouped by purpose, and which of them each surface offers.
 
-A set names its tools, or how their names begin. The settings `tools.enabled` and `tools.disabled` name sets, tools or
-beginnings (`mcp.github.*`); what is disabled stays off, whatever else names it.
+A set lists its tools by name or by prefix. The settings `tools.enabled` and `tools.disabled` name sets, tools or
+prefixes (`mcp.github.*`); a disabled tool stays off, whatever else names it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -158,12 +158,12 @@ SURFACES: dict[str, tuple[str, ...]] = {
         OTHER,
     ),
 }
-"""What each surface offers unless the settings say otherwise. In a chat far from the machine there is no terminal, and
-where nobody is there, nobody is asked."""
+"""What each surface offers unless the settings say otherwise. In a chat app there is no terminal, and where nobody is
+present, nobody is asked."""
 
 
 BATCH_SURFACE = "batch"
-"""Rows of batches. Their prompts have nothing of the user's memory and skills: trajectories are given to others."""
+"""Rows of batches. Their prompts contain nothing of the user's memory and skills, because trajectories are shared."""
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
@@ -185,7 +185,8 @@ class ToolChoice(msgspec.Struct, frozen=True):
         return any(fits(entry, name) for entry in self.enabled)
 
     def for_others(self) -> "ToolChoice":
-        """For people and programs other than the user: no past sessions, and a browser only if the settings ask for it."""
+        """For people and programs other than the user: without past sessions, and with a browser only if the settings
+        name it."""
         kept = () if self.enables("browser_navigate") else ("browser",)
         disabled = (*self.disabled, "sessions", *kept)
         return msgspec.structs.replace(self, disabled=disabled)
@@ -203,7 +204,7 @@ class ToolChoice(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1024)
 def toolset_of(name: str) -> str:
-    """The set a tool belongs to."""
+    """The set to which a tool belongs."""
     return next(
         one.name
         for one in TOOLSETS
@@ -212,7 +213,7 @@ def toolset_of(name: str) -> str:
 
 
 def fits(entry: str, name: str) -> bool:
-    """Whether an entry of the settings means this tool: as its set, its name, or a pattern."""
+    """Whether an entry of the settings covers this tool: by its set, its name, or a pattern."""
     if entry in _BY_NAME:
         return toolset_of(name) == entry
     return fnmatchcase(name, entry)

@@ -46,7 +46,7 @@ _NEWS: dict[CardStatus, str] = {
 _MAX_REVIEW_ROUNDS = 3
 _FAILED_PAUSE_S = 30.0  # before a failed run is repeated; longer each time
 _MAX_PAUSE_S = 86_400.0
-_SAME_BLOCKS = 2  # in a row, until a person must look at the card
+_MAX_SAME_BLOCKS = 2  # in a row, until a person must look at the card
 _MAX_BLOCKS = 4  # in a row by workers, for any reasons
 
 
@@ -250,7 +250,7 @@ def block(
         "run": "",
         **fields,
     }
-    if count >= _SAME_BLOCKS:
+    if count >= _MAX_SAME_BLOCKS:
         why = t.logged(
             "blocked {number} times for the same kind of reason ({kind}): {reason}",
             number=count,

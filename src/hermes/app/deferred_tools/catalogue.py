@@ -24,7 +24,7 @@ SEARCH, DESCRIBE, CALL = "tool_search", "tool_describe", "tool_call"
 CATALOGUE_TOOLS = (SEARCH, DESCRIBE, CALL)
 SOURCE = "descriptions by MCP servers"
 _SERVER_TOOL = "mcp."
-_DEFAULT_FOUND = 5
+_DEFAULT_RESULTS = 5
 _MAX_FOUND = 20
 _MAX_DESCRIBED = 10
 _MAX_SUMMARY_CHARACTERS = 240
@@ -105,7 +105,7 @@ class ToolCatalogue:
     def _search(self, arguments: Mapping[str, Any]) -> str:
         query = str(arguments.get("query", ""))
         limit = arguments.get("limit")
-        limit = limit if isinstance(limit, int) else _DEFAULT_FOUND
+        limit = limit if isinstance(limit, int) else _DEFAULT_RESULTS
         server = str(arguments.get("server") or "")
         specs = tuple(one.spec for one in self._tools.values())
         wanted = max(1, min(limit, _MAX_FOUND))
@@ -223,7 +223,7 @@ _SEARCH_PARAMETERS = _properties(
         "description": "What one tool should do, in words; in English, as most describe themselves.",
     },
     server={"type": "string", "description": "Only tools of this server."},
-    limit={"type": "integer", "description": f"Default {_DEFAULT_FOUND}."},
+    limit={"type": "integer", "description": f"Default {_DEFAULT_RESULTS}."},
 )
 _DESCRIBE_SPEC = ToolSpec(
     name=DESCRIBE,

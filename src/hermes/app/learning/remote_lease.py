@@ -28,7 +28,7 @@ log = logging.getLogger("hermes.learning")
 
 LEARNING_ROLE = "learning:remote"
 """The role of the process that exchanges memory and skills."""
-_WAIT_S = (
+_LEASE_TIMEOUT_S = (
     20.0  # for others to finish; a change waits at most this long and is pushed later
 )
 _FIRST_RETRY_S = 0.05
@@ -39,7 +39,10 @@ _LATER = t.later(
 
 
 def remote_lease(
-    settings: "Settings", store: Callable[[], "Store"], *, wait_s: float = _WAIT_S
+    settings: "Settings",
+    store: Callable[[], "Store"],
+    *,
+    wait_s: float = _LEASE_TIMEOUT_S,
 ) -> ExclusiveRemote:
     """Returns a function that opens the lease as a context. Without a shared store, the home's locks are enough."""
     if not settings.store.url:

@@ -27,7 +27,7 @@ _VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]{0,60}")
 _WHEEL_NAME = DISTRIBUTION.replace("-", "_")
 _CHANGELOG = "extra_metadata/CHANGELOG.md"  # in the folder of the metadata
 _SCHEMA = "hermes/store/sqlite/schema.py"
-_TIMEOUT_S = 600.0
+_DOWNLOAD_TIMEOUT_S = 600.0
 
 
 class NewVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,7 +221,7 @@ def download(environment: Mapping[str, str], version: str = "") -> Path:
             text=True,
             stdin=subprocess.DEVNULL,
             env=dict(environment),
-            timeout=_TIMEOUT_S,
+            timeout=_DOWNLOAD_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         shutil.rmtree(folder, ignore_errors=True)

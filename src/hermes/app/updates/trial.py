@@ -24,7 +24,7 @@ from hermes.text.translation import Later, translator
 t = translator(__name__)
 
 
-_TIMEOUT_S = 120.0
+_TRIAL_TIMEOUT_S = 120.0
 _EXPECTED = ("state.db", "config.yaml", ".env")
 _ANSWER = "The update works."  # not translated
 _PRIVATE = (".env", "auth.json", "dashboard", "run")
@@ -153,13 +153,15 @@ def call_program(
             stdin=subprocess.DEVNULL,
             env=dict(environment),
             cwd=folder or program.parent,
-            timeout=_TIMEOUT_S,
+            timeout=_TRIAL_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired:
         return FinishedProgram(
             -1,
             "",
-            t.logged("it took longer than {timeout_s:.0f} s", timeout_s=_TIMEOUT_S),
+            t.logged(
+                "it took longer than {timeout_s:.0f} s", timeout_s=_TRIAL_TIMEOUT_S
+            ),
         )
     except OSError as error:
         return FinishedProgram(-1, "", str(error))
@@ -181,7 +183,7 @@ def _scripted_model() -> Iterator[str]:
             yield line.split()[-1] if line.split() else ""
         finally:
             server.terminate()
-            server.communicate(timeout=_TIMEOUT_S)
+            server.communicate(timeout=_TRIAL_TIMEOUT_S)
 
 
 def _remove(path: Path) -> None:

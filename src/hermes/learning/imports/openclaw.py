@@ -34,7 +34,7 @@ _MAX_TEXT_BYTES = 2_000_000
 _MAX_AGENTS = 200
 _MAX_ENTRY_BYTES = 16_000_000
 _MAX_SESSION_BYTES = 256_000_000
-"""The most that compressed entries may hold: one, and all of a session."""
+"""The maximum decompressed bytes: of one entry, and of all entries of a session."""
 _STATE = Path("state") / "openclaw.sqlite"
 _AGENT_DATABASE = Path("agent") / "openclaw-agent.sqlite"
 _JOB_COLUMNS = (
@@ -199,13 +199,13 @@ def _stored_entries(
             left -= len(content)
         entries.append(_decoded(content))
     unread = sum(not one for one in entries)
-    if unread:  # what they would link is in order anyway
+    if unread:  # they only link entries that are in order anyway
         entries = [{k: v for k, v in one.items() if k != "parentId"} for one in entries]
     return entries, unread
 
 
 def _unpacked(frame: object, size: object, most: int) -> bytes:
-    """Returns what a compressed entry holds; empty if it can't be read, or if it holds more than `most` bytes."""
+    """Decompresses an entry; returns an empty value if it can't be read or has more than `most` bytes."""
     if not isinstance(frame, bytes) or not isinstance(size, int):
         return b""
     if not 0 < size <= most or len(frame) > _MAX_ENTRY_BYTES:

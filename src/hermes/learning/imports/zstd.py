@@ -1,6 +1,6 @@
-"""Decompresses zstd: with Python where it can (3.14), else with the program `zstd`.
+"""Decompresses zstd: with Python if it can (3.14), otherwise with the program `zstd`.
 
-A small frame may hold any amount of data, so no more is ever taken out of one than it is said to hold.
+A small frame may expand to any size, so decompression stops at the declared size.
 """
 
 import subprocess
@@ -10,11 +10,12 @@ import threading
 from hermes.children.helper_programs import find_program
 from hermes.settings.load import environment
 
-_TIMEOUT_S = 60.0
+_DECOMPRESSION_TIMEOUT_S = 60.0
 
 
 def decompressed(frame: bytes, size: int) -> bytes | None:
-    """Returns what a frame holds; None if it is damaged, does not hold `size` bytes, or nothing here can decompress."""
+    """Returns the content of a frame; None if it is damaged, does not have `size` bytes, or nothing here can decompress
+    it."""
     try:
         # pyrefly: ignore[missing-import]
         from compression import zstd
@@ -50,8 +51,8 @@ def _with_program(frame: bytes, size: int) -> bytes | None:
 
 
 def _output(running: "subprocess.Popen[bytes]", most: int) -> bytes:
-    """Returns the first bytes that a program writes. If it writes as many, or takes too long, it is killed."""
-    timer = threading.Timer(_TIMEOUT_S, running.kill)
+    """Returns the first bytes that a program writes. Kills it if it reaches the limit or takes too long."""
+    timer = threading.Timer(_DECOMPRESSION_TIMEOUT_S, running.kill)
     timer.start()
     try:
         found = running.stdout.read(most) if running.stdout else b""

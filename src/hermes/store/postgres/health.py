@@ -16,7 +16,7 @@ _MAX_LATENCY_S = 0.05
 _MAX_CLOCK_SKEW_S = 5.0
 _MAX_LAG_S = 60.0
 _MAX_NOTICE_S = 0.5
-_SAMPLES = 5
+_LATENCY_SAMPLES = 5
 _NO_NOTICES = to_translate(
     "Connect to the server itself: a pooler in transaction mode does not pass NOTIFY on."
 )
@@ -135,7 +135,7 @@ def server_health(database: PostgresDatabase, clock: Clock) -> ServerHealth:
 def _measured(database: PostgresDatabase, clock: Clock) -> tuple[float, float]:
     """Returns the shortest round trip, and how far the server's clock is ahead."""
     samples: list[tuple[float, float]] = []
-    for _ in range(_SAMPLES):
+    for _ in range(_LATENCY_SAMPLES):
         began, here = time.perf_counter(), clock.now()
         ((there,),) = database.select(
             "SELECT extract(epoch FROM clock_timestamp())::float8"

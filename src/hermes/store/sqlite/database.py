@@ -92,7 +92,7 @@ class Database:
         self._bell: queue.SimpleQueue[bool] = (
             queue.SimpleQueue()
         )  # True for a task, False to end
-        self._asleep = False  # the thread only waits for the bell
+        self._asleep = False  # the thread waits only for a signal
         self._written = 0.0  # time of the last `write`
         self._caught_up = time.monotonic()  # when lagging projections were last updated
         self._unhurried = 0  # writes that go to the thread after a slow one

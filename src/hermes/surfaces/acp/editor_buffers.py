@@ -14,7 +14,7 @@ from hermes.primitives.recent import RecentDict
 
 log = logging.getLogger("hermes.acp")
 
-_TIMEOUT_S = 5.0
+_EDITOR_TIMEOUT_S = 5.0
 _MAX_REMEMBERED_FILES = 64
 
 
@@ -67,7 +67,7 @@ class EditorBuffers:
         """The editor's answer; `default` if it refused or took too long."""
         asked = asyncio.run_coroutine_threadsafe(request, self._loop)
         try:
-            return asked.result(_TIMEOUT_S)
+            return asked.result(_EDITOR_TIMEOUT_S)
         except RequestError as error:
             log.debug("the editor does not have %s: %s", path, error)
         except TimeoutError:

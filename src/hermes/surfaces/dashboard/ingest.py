@@ -21,7 +21,7 @@ from hermes.surfaces.dashboard.publisher_cursors import Arrivals
 
 log = logging.getLogger("hermes.dashboard")
 
-_MAX_NUMBER = 2**53  # of an epoch or a seq
+_MAX_ROW_NUMBER = 2**53  # of an epoch or a seq
 _GAP_POLICIES = ("drop_oldest", "spool_full")  # of a bridge that loses events
 _RESERVED = ("feed.", "pub.")  # topics of the feeds themselves
 
@@ -45,8 +45,8 @@ class _Frame(msgspec.Struct, gc=False, rename={"relay": "_bus_relay"}):
     method: str = ""
     params: _Params | None = None
     publisher: str = ""
-    epoch: Annotated[int, Meta(ge=0, lt=_MAX_NUMBER)] = 0
-    seq: Annotated[int, Meta(ge=0, lt=_MAX_NUMBER)] = 0
+    epoch: Annotated[int, Meta(ge=0, lt=_MAX_ROW_NUMBER)] = 0
+    seq: Annotated[int, Meta(ge=0, lt=_MAX_ROW_NUMBER)] = 0
 
 
 class Ack(msgspec.Struct, frozen=True):
@@ -141,7 +141,7 @@ class Ingest:
             if not isinstance(session, str) or not is_durable:
                 continue
             if not self._app.writer.has_published(session, epoch, seq):
-                wanted[session, seq if 0 < seq < _MAX_NUMBER else 0] = None
+                wanted[session, seq if 0 < seq < _MAX_ROW_NUMBER else 0] = None
                 named = (session, position.get("root_session_id"))
                 for name in named if not frame.row else ():
                     if isinstance(name, str):
@@ -330,7 +330,7 @@ class Ingest:
         """The row of the log that a frame names."""
         position = frame.envelope or {}
         session, (epoch, seq) = position.get("session_id"), cursor_of(position)
-        if not isinstance(session, str) or not 0 < seq < _MAX_NUMBER:
+        if not isinstance(session, str) or not 0 < seq < _MAX_ROW_NUMBER:
             return None
         try:
             rows = self._events(session, seq)

@@ -1,7 +1,7 @@
 """The browser tools: for pages that need scripts, a login or a click.
 
-A prompt describes only `browser_navigate` until a page was opened, because most sessions open none. Then the others
-join. The browser and what drives it are loaded when the first page is opened.
+Until a page has been opened, a prompt describes only `browser_navigate`, because most sessions open none. Then the
+others join. The browser and the code that drives it are loaded when the first page is opened.
 """
 
 import asyncio
@@ -61,12 +61,12 @@ def _has_opened(owner: "BrowserTools") -> bool:
 
 
 def _about_page(owner: "BrowserTools", arguments: Mapping[str, Any]) -> str:  # noqa: ARG001 - the callback's shape
-    """Which page a step is about, as the model last saw it."""
+    """The page that a step affects, as the model last saw it."""
     return owner.place()
 
 
 def _about_step(owner: "BrowserTools", arguments: Mapping[str, Any]) -> str:
-    """Which element of which page a step is about, as the model last saw it."""
+    """The element and page that a step affects, as the model last saw them."""
     return owner.element(str(arguments.get("ref", "")))
 
 
@@ -97,7 +97,7 @@ class BrowserTools:
 
     @property
     def tools(self) -> list[Tool]:
-        """All of them."""
+        """All browser tools."""
         return [
             self.browser_navigate,
             self.browser_snapshot,
@@ -136,7 +136,7 @@ class BrowserTools:
         self._session.approved.add(place.host)
         await self._session.gate.check(
             place, self._session.approved
-        )  # the proxy checks again; here the reason can be told
+        )  # the proxy checks again; here the reason can be reported
         async with self._session.page(start=True) as page:
             await page.goto(str(place), wait_until="domcontentloaded")
             opened = await self._page_text(page, _MAX_STEP_CHARACTERS)
@@ -253,11 +253,11 @@ class BrowserTools:
         return f"{_named(self._shown.tree, ref) or 'an element that was not shown'} on {self._shown.url}"
 
     def place(self) -> str:
-        """The page that was last shown; empty without one."""
+        """The address of the page that was last shown; empty if there is none."""
         return f"on {self._shown.url}" if self._shown is not None else ""
 
     async def _judged(self, page: "Page", ref: str) -> "Locator":
-        """The element that was shown by this ref. A page that has become another one since is not acted on."""
+        """The element that was shown with this ref. Raises ToolFailed if the page has changed to another one since."""
         from hermes.tools.browser.session import located
 
         element, shown = located(page, ref), self._shown
@@ -273,7 +273,7 @@ class BrowserTools:
         return element
 
     async def _page_text(self, page: "Page", limit: int) -> ToolResult:
-        """The text that the model sees of a page after a step: of the newest page, if the step opened one."""
+        """The text of a page that the model sees after a step: that of the newest page, if the step opened one."""
         from hermes.tools.escapes import one_line, visible
 
         sight = self._shown = await self._session.view(page)
@@ -303,7 +303,7 @@ class BrowserTools:
 
 
 def _named(tree: str, ref: str) -> str:
-    """The role and name of an element in a tree; empty when it is not there."""
+    """The role and name of an element in a tree; empty if it is not there."""
     from hermes.tools.escapes import one_line
 
     found = re.search(_ELEMENT.replace("{ref}", re.escape(ref)), tree, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Finds the browser, and says with which arguments and environment it is started."""
+"""Finds the browser, and decides its arguments and environment."""
 
 import os
 from collections.abc import Mapping
@@ -43,9 +43,9 @@ _ENVIRONMENT = (
     ),
 )
 ARGUMENTS = (
-    "--disable-quic",  # goes around a proxy
+    "--disable-quic",  # it bypasses a proxy
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # only the proxy looks names up
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # only the proxy resolves names
     "--dns-prefetch-disable",
     "--disable-background-networking",
     "--disable-sync",

@@ -18,7 +18,7 @@ _MAX_CONSOLE_CHARACTERS = 500  # of one line
 
 
 class Incidents:
-    """Watches pages, and remembers notes for the model."""
+    """Watches pages, and collects notes for the model."""
 
     def __init__(self) -> None:
         self._told: list[str] = []
@@ -26,7 +26,7 @@ class Incidents:
         self._answers = BackgroundTasks("answering a page")
 
     def note(self, words: str) -> None:
-        """Remembers a note; of many, the latest."""
+        """Adds a note; if there are many, only the latest are kept."""
         self._told = [*self._told, words][-_MAX_NOTES:]
 
     def take(self) -> list[str]:
@@ -36,7 +36,7 @@ class Incidents:
         return told
 
     def take_console(self) -> list[str]:
-        """Returns what scripts wrote since the last call; of much, the latest."""
+        """Returns what scripts wrote since the last call; if that is too much, the latest part."""
         lines = list(self._console)
         self._console.clear()
         return lines
@@ -82,5 +82,5 @@ class Incidents:
 async def _done(work: Awaitable[None]) -> None:
     from playwright.async_api import Error
 
-    with contextlib.suppress(Error):  # the page went away first
+    with contextlib.suppress(Error):  # the page closed first
         await work

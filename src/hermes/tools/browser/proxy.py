@@ -1,7 +1,8 @@
-"""The browser's only way to the network: a proxy on loopback that allows what the address check allows.
+"""The browser's only way to the network: a proxy on loopback that allows only what the address check allows.
 
-Intercepting requests in the browser would miss redirects, sockets and what the browser resolves by itself. Here every
-byte passes: each connection goes to an address that was checked a moment before. A password keeps other programs out.
+Intercepting requests in the browser would miss redirects, sockets and names that the browser resolves by itself. Every
+byte passes through the proxy: each connection goes to an address that was checked a moment before. A password keeps
+other programs out.
 """
 
 import asyncio
@@ -55,7 +56,7 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 class GateProxy:
-    """A running proxy. `refusals` are the latest addresses that were not contacted, and why."""
+    """A running proxy. `refusals` are the latest addresses to which it did not connect, and why."""
 
     def __init__(self, gate: AddressCheck, approved: Collection[str] = ()) -> None:
         self.user = "hermes"

@@ -106,7 +106,7 @@ class BrowserSession:
                 return PageView(
                     page.url, await page.title(), await page.aria_snapshot(mode="ai")
                 )
-            except Error:  # the page went on to another one while it was looked at
+            except Error:  # the page moved on to another one while it was being read
                 if last:
                     raise
         raise AssertionError
@@ -143,7 +143,7 @@ class BrowserSession:
     async def _start(self) -> "BrowserContext":
         from playwright.async_api import async_playwright
 
-        await self._stop()  # what is left of one that ended by itself
+        await self._stop()  # left over from a browser that ended by itself
         try:
             self._playwright = await async_playwright().start()
             self._proxy = GateProxy(self.gate, self.approved)

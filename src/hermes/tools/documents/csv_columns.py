@@ -20,7 +20,7 @@ _TYPES = (
 
 
 def describe_columns(text: str) -> str:
-    """`; columns: day (date), amount (number)` for the first lines of a file; empty if they are no table."""
+    """Returns `; columns: day (date), amount (number)` for the first lines of a file; empty if they are not a table."""
     try:
         dialect = csv.Sniffer().sniff(text[:8192], delimiters=",;\t|")
         rows = list(csv.reader(text.splitlines()[:_MAX_ROWS], dialect))

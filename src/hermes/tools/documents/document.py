@@ -36,7 +36,7 @@ _KIND_LABELS: dict[DocumentKind, str] = {
 
 
 class PageRange(msgspec.Struct, frozen=True):
-    """Which parts of a document are wanted, counted from 1; all from `first` on if `last` is 0."""
+    """Which parts of a document are wanted, counted from 1; all parts after `first` if `last` is 0."""
 
     first: int = 1
     last: int = 0
@@ -60,8 +60,11 @@ class DocumentPart(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """The text of a document. `notes` say what is missing from it, and why; `total` counts all its parts, if `parts` are
-    only some of them."""
+    """The text of a document.
+
+    `notes` say what is missing from it, and why. `total` is the number of all its parts, if `parts` has only some of
+    them.
+    """
 
     kind: DocumentKind
     parts: tuple[DocumentPart, ...]
@@ -71,12 +74,12 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """What this is, in words: `PDF "Annual report", 12 pages`."""
+        """Describes the document: `PDF "Annual report", 12 pages`."""
         title = f' "{self.title}"' if self.title else ""
         return f"{_KIND_LABELS[self.kind]}{title}{self._size()}"
 
     def text(self, names: bool = True) -> str:
-        """All parts, each below its name unless there is only one."""
+        """All parts, each under its name if there are several."""
         if len(self.parts) == 1 or not names:
             return "\n".join(part.text for part in self.parts)
         return "\n".join(f"--- {part.name} ---\n{part.text}" for part in self.parts)
@@ -88,7 +91,7 @@ class Document(msgspec.Struct, frozen=True):
         return "; ".join(entries[::step]) if len(entries) > 1 else ""
 
     def count_text(self) -> str:
-        """How many parts there are, in words: `12 pages`; empty for a single one."""
+        """The number of parts: `12 pages`; empty if there is only one."""
         count = self.total or len(self.parts)
         if count < 2:
             return ""
@@ -96,7 +99,7 @@ class Document(msgspec.Struct, frozen=True):
         return f"{count} {unit}s"
 
     def _begins(self) -> Iterator[str]:
-        """Where each part begins; only those with a title, if there are any."""
+        """The line at which each part begins; only those with a title, if there are any."""
         has_titles = any(part.title for part in self.parts)
         line = 1
         for part in self.parts:
@@ -106,7 +109,7 @@ class Document(msgspec.Struct, frozen=True):
             line += 2 + part.text.count("\n")
 
     def _headings(self) -> Iterator[str]:
-        """Where each heading of the only part stands."""
+        """The lines of the headings of the only part."""
         if self.kind not in _WITH_HEADINGS:
             return
         for number, line in enumerate(self.parts[0].text.split("\n"), 1):

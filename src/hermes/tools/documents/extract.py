@@ -1,6 +1,6 @@
-"""The program that takes one document apart: `extract TASK`, the file on its input, JSON on its output.
+"""The program that parses one document: `extract TASK`, with the file on its input and JSON on its output.
 
-It runs in the sandbox and limits itself, because a document may be made to break its reader.
+It runs in the sandbox and limits itself, because a document may be crafted to exploit its reader.
 """
 
 import resource
@@ -28,12 +28,12 @@ from hermes.tools.documents.limits import ReaderLimits, TimeBudget
 _ZIPPED = ("docx", "xlsx", "pptx", "epub")
 _WITH_OCR = ("pdf", "picture")
 _EXTRAS = {"html_to_markdown": "markdown", "rapidocr": "ocr", "PIL": "images"}
-"""The extra that brings a package, if it is not `documents`."""
+"""The extra that installs a package, if it is not `documents`."""
 _DEFAULT_LIMITS = ReaderLimits()
 
 
 class _TooLarge(Exception):
-    """A document that is far larger than any that is read."""
+    """A document that is far too large to read."""
 
 
 class ExtractionTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class ExtractionTask(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: DocumentKind
     pages: PageRange = WHOLE
-    """Of a PDF only these pages are read. Other documents are always read whole."""
+    """Only these pages of a PDF are read. Other documents are always read whole."""
     limits: ReaderLimits = _DEFAULT_LIMITS
 
 
@@ -62,7 +62,7 @@ class ExtractedDocument(msgspec.Struct, frozen=True, tag="document"):
 def extract(
     task: ExtractionTask, file: IO[bytes]
 ) -> ExtractedDocument | ExtractionProblem:
-    """Reads a document. A broken one is a problem, never an exception."""
+    """Reads a document. A broken one is reported as a problem, never raised."""
     try:
         if task.kind in _ZIPPED:
             _check_size(file, task.limits)
@@ -105,7 +105,7 @@ def _reader(task: ExtractionTask) -> Callable[[IO[bytes]], Document]:
 
 
 def _check_size(file: IO[bytes], limits: ReaderLimits) -> None:
-    """Raises _TooLarge for an archive that would unpack to far more than a document has."""
+    """Raises _TooLarge for an archive that would unpack to far more than any real document."""
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
     file.seek(0)
@@ -131,7 +131,7 @@ def _reason(error: Exception) -> str:
 
 
 def _shortened(document: Document) -> Document:
-    """Cuts the text of a document that is longer than any model reads, and says so."""
+    """Cuts the text of a document that is longer than any model reads, and adds a note."""
     room = MAX_TEXT_CHARACTERS
     parts: list[DocumentPart] = []
     for part in document.parts:

@@ -1,4 +1,4 @@
-"""Decides which files are documents, by their first bytes or their names, and which are recordings, by their names."""
+"""Recognises documents, by their first bytes or their names, and recordings, by their names."""
 
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from hermes.tools.documents.document import DocumentKind
 
 START_BYTES = 1024
-"""How much of a file tells what it is."""
+"""The number of bytes that are enough to recognise a file."""
 
 _ZIP = b"PK\x03\x04"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -37,7 +37,7 @@ RECORDINGS = frozenset(
 
 
 def document_kind(name: str, start: bytes) -> "DocumentKind | None":
-    """The kind of document that a file is, by its first kilobyte and its name; None if it is no document."""
+    """The kind of document, by the first kilobyte of the file and its name; None if it is not a document."""
     lower = name.lower()
     suffix = PurePath(lower).suffix
     if start[:START_BYTES].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"%PDF-"):
@@ -52,7 +52,7 @@ def document_kind(name: str, start: bytes) -> "DocumentKind | None":
 
 
 def old_office_format(name: str, start: bytes) -> str:
-    """The name of an old binary Office format, which no small library reads; empty if this is none."""
+    """The name of an old binary Office format, which no small library reads; empty for any other file."""
     if not start.startswith(_OLD_OFFICE):
         return ""
     return _OLD_NAMES.get(PurePath(name.lower()).suffix, "")
@@ -65,7 +65,8 @@ def is_locked_office(name: str, start: bytes) -> bool:
 
 
 def is_document(path: Path) -> bool:
-    """Whether a file is a document, or an Office file of which the reader says why it can't be read. Raises OSError."""
+    """Whether a file is a document, or an Office file for which the reader can say why it is unreadable. Raises
+    OSError."""
     with path.open("rb") as file:
         start = file.read(START_BYTES)
     is_known = document_kind(path.name, start) is not None

@@ -9,20 +9,20 @@ _MB = 1024**2
 
 
 class ReaderLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What reading one document may take. The process that reads is ended when it takes more."""
+    """The limits on reading one document. The reading process is killed when it exceeds them."""
 
     cpu_s: int = 120
     memory_bytes: int = 2048 * _MB
-    """Addresses, which are more than the memory in use."""
+    """Of address space, which is more than the memory in use."""
     ocr_memory_bytes: int = 4096 * _MB
-    """For kinds that may need OCR, whose libraries reserve many addresses."""
+    """For kinds that may need OCR, whose libraries reserve a lot of address space."""
     unpacked_bytes: int = 500 * _MB
     """For documents that are ZIP archives inside."""
     entries: int = 50_000
 
 
 class TimeBudget:
-    """The CPU time after which a reader stops by itself and shows what it has: half of what it may take."""
+    """The CPU time after which a reader stops by itself and returns what it has: half of the limit."""
 
     def __init__(self, limits: ReaderLimits) -> None:
         self._end_s = time.process_time() + limits.cpu_s / 2

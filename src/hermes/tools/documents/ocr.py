@@ -8,12 +8,12 @@ from typing import IO, Any
 from hermes.text.install_words import install_hint
 from hermes.tools.documents.document import Document, DocumentPart
 
-_MAX_SIDE_PIXELS = 4_000  # larger ones are made smaller first
-_MIN_SIDE_PIXELS = 8  # no letter is lower; loading the engine for nothing takes seconds
+_MAX_SIDE_PIXELS = 4_000  # larger ones are reduced first
+_MIN_SIDE_PIXELS = 8  # no letter is lower, and loading the engine takes seconds
 
 
 class PageOcr:
-    """RapidOCR, loaded when the first picture is read."""
+    """RapidOCR, loaded for the first picture."""
 
     @property
     def is_available(self) -> bool:
@@ -45,7 +45,7 @@ class PageOcr:
 
 
 def _in_lines(texts: Sequence[str], boxes: Any) -> str:
-    """Joins pieces of text that stand beside each other. A box has four corners, clockwise from the top left."""
+    """Joins pieces of text that are next to each other. A box has four corners, clockwise from the top left."""
     pieces = [
         (float(box[:, 1].mean()), float(box[:, 0].min()), float(box[:, 1].max()), text)
         for box, text in zip(boxes, texts, strict=True)

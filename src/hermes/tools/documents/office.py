@@ -117,7 +117,7 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
 
 
 def read_xlsx(file: IO[bytes], budget: TimeBudget) -> Document:
-    """Sheet by sheet, as far as there is time. A formula is shown with the value that Excel stored for it."""
+    """Sheet by sheet, until the time is up. A formula is shown with the value that Excel stored for it."""
     import openpyxl
 
     values = openpyxl.load_workbook(file, read_only=True, data_only=True)
@@ -163,7 +163,7 @@ def _sheet_rows(values: Any, formulas: Any) -> Iterator[list[str]]:
 
 
 def _cell(value: Any, formula: Any) -> str:
-    """A value as a person would write it; a formula after its value."""
+    """A value as a person would write it, followed by its formula if it has one."""
     if isinstance(value, datetime) and value.time() == time():
         value = value.date()
     if isinstance(value, (datetime, date, time)):

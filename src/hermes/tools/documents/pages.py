@@ -1,4 +1,4 @@
-"""Documents that are web pages inside: HTML itself, and EPUB books chapter by chapter."""
+"""Documents that consist of web pages: HTML itself, and EPUB books chapter by chapter."""
 
 import posixpath
 import zipfile
@@ -52,7 +52,7 @@ def read_epub(file: IO[bytes]) -> Document:
 
 
 def _heading(text: str) -> str:
-    """The heading that a chapter begins with; empty if it begins otherwise."""
+    """The heading at the beginning of a chapter; empty if it has none."""
     first = text.split("\n", 1)[0]
     return short_title(first.lstrip("# ")) if first.startswith("#") else ""
 

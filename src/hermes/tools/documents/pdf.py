@@ -37,7 +37,7 @@ class _Line(msgspec.Struct):
 
 
 def read_pdf(file: IO[bytes], pages: PageRange, budget: TimeBudget) -> Document:
-    """Reads these pages, as far as there is time. Raises pypdfium2's PdfiumError if the file is broken or encrypted."""
+    """Reads these pages, until the time is up. Raises pypdfium2's PdfiumError if the file is broken or encrypted."""
     import pypdfium2
 
     pdf = pypdfium2.PdfDocument(file)
@@ -72,11 +72,11 @@ class _PageReading:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether so many pages are damaged that the others are not tried."""
+        """Whether so many pages are damaged that the others are not attempted."""
         return len(self._damaged) >= _MAX_DAMAGED_PAGES
 
     def text(self, pdf: Any, number: int) -> str:
-        """The text of a page; of a damaged one empty."""
+        """The text of a page; empty for a damaged one."""
         from pypdfium2 import PdfiumError
 
         try:
@@ -108,7 +108,7 @@ class _PageReading:
 
 
 def _titles(pdf: Any) -> dict[int, str]:
-    """The first bookmark of each page. A broken table of contents is none."""
+    """The first bookmark of each page. A broken table of contents counts as none."""
     from pypdfium2 import PdfiumError
 
     titles: dict[int, str] = {}
@@ -124,7 +124,7 @@ def _titles(pdf: Any) -> dict[int, str]:
 
 
 def _notes(scanned: list[int], recognised: int, ocr: PageOcr) -> tuple[str, ...]:
-    """What is missing of scanned pages, or how their text was made."""
+    """What is missing from scanned pages, or how their text was made."""
     missing = scanned[recognised:]
     notes: list[str] = []
     if recognised:
@@ -146,7 +146,7 @@ def _listed(pages: list[int]) -> str:
 
 
 def _real_title(title: str) -> str:
-    """The title, unless a program put a placeholder there."""
+    """The title, unless it is a placeholder that a program wrote."""
     if title.lower() in ("", "untitled", "(anonymous)"):
         return ""
     return title[:200]
@@ -167,7 +167,7 @@ def _page_text(page: Any) -> str:
 
 
 def _lines(textpage: Any) -> Iterator[_Line]:
-    """The runs of text on a page, joined to lines. Runs of one line are cells if the gap between them is wide."""
+    """The runs of text on a page, joined into lines. Runs of one line are cells if the gap between them is wide."""
     line: _Line | None = None
     for index in range(textpage.count_rects()):
         left, bottom, right, top = textpage.get_rect(index)
@@ -207,7 +207,7 @@ def _add(line: _Line, cell: _Cell) -> None:
 
 
 def _blocks(lines: list[_Line]) -> Iterator[str]:
-    """Lines as text; lines whose cells stand below each other become a table."""
+    """Lines as text. Lines whose cells are aligned with each other become a table."""
     at = 0
     while at < len(lines):
         rows = list(_table_rows(lines[at:]))

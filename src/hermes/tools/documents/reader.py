@@ -43,14 +43,14 @@ _RESULT = msgspec.json.Decoder(ExtractedDocument | ExtractionProblem)
 
 
 class ShownPart(msgspec.Struct, frozen=True):
-    """The lines of a document that were asked for, and what to say about all of it."""
+    """The requested lines of a document, and a note about the whole of it."""
 
     window: FileWindow
     remarks: str
 
 
 class ShownPages(msgspec.Struct, frozen=True):
-    """The text of some pages, and what to say about the document. `contents` is where each part of all of it begins."""
+    """The text of some pages, and a note about the document. `contents` is where each of its parts begins."""
 
     label: str
     text: str
@@ -71,7 +71,7 @@ class DocumentReader:
         self._lock = threading.Lock()
 
     def kind(self, name: str, file: BinaryIO) -> DocumentKind | None:
-        """Which kind of document an open file is; None if it is none.
+        """The kind of an open file; None if it is not a document.
 
         Raises MediaError for an Office file in an old format or with a password.
         """
@@ -104,7 +104,7 @@ class DocumentReader:
     def read(
         self, name: str, file: BinaryIO, kind: DocumentKind, pages: PageRange = WHOLE
     ) -> Document:
-        """The text of a document; of a PDF only of these pages. Raises MediaError if it can't be read."""
+        """The text of a document, or of some pages of a PDF. Raises MediaError if it can't be read."""
         status = os.fstat(file.fileno())
         if status.st_size > MAX_DOCUMENT_BYTES:
             raise MediaError(
@@ -237,7 +237,7 @@ class WantedPart(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
     pages: PageRange = WHOLE
     kind: DocumentKind | None = None
-    """For files that are documents only by choice, such as HTML."""
+    """For files that are shown as documents only on request, such as HTML."""
 
 
 def read_pages(
@@ -246,9 +246,9 @@ def read_pages(
     pages: PageRange = WHOLE,
     kind: DocumentKind | None = None,
 ) -> ShownPages | None:
-    """Some parts of a document; None if the file is no document.
+    """Some parts of a document; None if the file is not one.
 
-    `kind` is for files that are documents only by choice, such as HTML.
+    `kind` is for files that are shown as documents only on request, such as HTML.
     """
     with open_regular(path) as file:
         kind = kind or reader.kind(path.name, file)
@@ -267,7 +267,7 @@ def _chosen(document: Document, name: str, pages: PageRange) -> Document:
     if pages == WHOLE:
         return document
     chosen = document.parts
-    if document.kind != "pdf":  # of which only these pages were read
+    if document.kind != "pdf":  # only these pages were read
         chosen = chosen[pages.first - 1 : pages.last or None]
     if not chosen:
         raise ToolFailed(f"{name} has only {document.count_text() or '1 page'}.")

@@ -153,7 +153,7 @@ def _zip_entries(file: IO[bytes]) -> Iterator[str]:
 def _tar_entries(file: IO[bytes], budget: TimeBudget) -> Iterator[str]:
     from datetime import UTC, datetime
 
-    timed: Any = TimedFile(file, budget)  # one entry may unpack to terabytes
+    timed: Any = TimedFile(file, budget)  # one entry may expand to terabytes
     with tarfile.open(fileobj=timed, mode="r|*") as archive:
         for info in archive:
             day = datetime.fromtimestamp(info.mtime, UTC).date()

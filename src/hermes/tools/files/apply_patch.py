@@ -35,7 +35,7 @@ def paths_in(arguments: Mapping[str, Any]) -> list[str]:
 
 
 class Patches:
-    """`apply_patch` for one session, which knows what the session has seen of its files."""
+    """`apply_patch` for one session, and what the session knows about its files."""
 
     def __init__(self, seen: FileStamps, buffers: OpenBuffers | None = None) -> None:
         self._seen = seen
@@ -68,7 +68,7 @@ class Patches:
         return plan.report
 
     def _require_current(self, plan: "PatchPlan") -> None:
-        """Raises ToolFailed if a file is not as the session has seen it."""
+        """Raises ToolFailed if a file has changed since the session last saw it."""
         for change in plan.changes:
             if change.before is not None and not self._seen.is_current(
                 change.path, change.before.stamp

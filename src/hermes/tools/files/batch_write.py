@@ -1,7 +1,7 @@
 """Writes several files together: all of them, or none.
 
-Content that is new is complete on the disk before the first file is touched, so a full disk or a folder that can't be
-written is noticed while nothing has happened. What still fails after that is taken back.
+All new content is on disk before the first file is touched, so a full disk or a read-only folder is noticed before
+anything has changed. If something fails after that, the changes are reverted.
 """
 
 import contextlib

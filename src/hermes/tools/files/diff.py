@@ -10,13 +10,14 @@ _MAX_PLACES = 20
 _MAX_SHOWN_DIFF_LINES = 80
 _MAX_DIFF_LINE_CHARACTERS = 400
 _MAX_DIFFED_LINES = 4000
-"""Longer texts are not compared."""
+"""Longer texts are not compared line by line."""
 
 
 def edit_diff(edit: Edit, *, whole: bool = False) -> str:
-    """Returns the hunks of an edit. Only the surroundings of each place are compared, however long the text is.
+    """Returns the hunks of an edit.
 
-    `whole`: nothing is left out, for a person who decides about it.
+    Only the lines around each place are compared, however long the text is. With `whole`, nothing is left out, for a
+    person who decides about it.
     """
     lines: list[str] = []
     drift = 0
@@ -42,7 +43,7 @@ def edit_diff(edit: Edit, *, whole: bool = False) -> str:
 
 
 def text_diff(before: str, after: str) -> str:
-    """Returns the whole difference of two texts. Of long ones, the new text is shown instead."""
+    """Returns the whole difference of two texts; for long ones, the new text instead."""
     old, new = _lines(before), _lines(after)
     if len(old) + len(new) > _MAX_DIFFED_LINES:
         return (
@@ -62,7 +63,7 @@ def new_file_diff(content: str) -> str:
 
 
 def deleted_file_diff(data: bytes) -> str:
-    """Returns the diff of a file that is deleted; a remark if it is no text."""
+    """Returns the diff of a file that is deleted, or a note if it is not text."""
     try:
         lines = _lines(data.decode())
     except UnicodeDecodeError:

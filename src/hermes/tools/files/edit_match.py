@@ -1,7 +1,7 @@
-"""Finds the one place that an edit means, and computes the new text. Does no I/O.
+"""Finds the one place that an edit refers to, and computes the new text. Does no I/O.
 
-The text is looked for exactly; then line by line without trailing whitespace; then with all its lines indented in
-another way, but all in the same. Two places that fit are an error, unless all are to be replaced.
+The old text is searched for exactly; then line by line without trailing whitespace; then with a different but
+consistent indentation. Two matching places are an error, unless all are to be replaced.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,8 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 def plan_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> Edit:
-    """Computes the replacement of `old` by `new`. Raises ToolFailed if the place is not clear."""
+    """Computes the replacement of `old` by `new`. Raises ToolFailed unless exactly one place matches, or all are
+    wanted."""
     if not old:
         raise ToolFailed(
             "old_text is empty.", hint=f"{_NOTHING} Use write_file for a new file."
@@ -88,7 +89,7 @@ class _Lines:
     def replacement(
         self, first: int, count: int, new: str, *, with_end: bool
     ) -> Replacement:
-        """New text for some lines, with line ends like theirs; `with_end`: the end of the last one goes too."""
+        """New text for some lines, with the same line ends; `with_end` also replaces the end of the last one."""
         last = first + count - 1
         end = self.starts[last] + len(self.lines[last])
         if with_end:
@@ -156,7 +157,7 @@ def _forgiving(
 
 
 def _windows(lines: _Lines, wanted: list[str]) -> Iterator[int]:
-    """Where the first line that is not blank, apart from its indentation, is in the text."""
+    """The positions of the first line that is not blank, ignoring its indentation."""
     offset = next(index for index, line in enumerate(wanted) if line)
     key = wanted[offset].lstrip()
     for first in range(len(lines.bare) - len(wanted) + 1):

@@ -1,6 +1,6 @@
 """Reads a whole file that is to be changed, with a stamp, and encodes the changed text as before.
 
-A file that is not UTF-8 keeps its bytes; into it only plain ASCII can be written, which every old encoding shares.
+A file that is not UTF-8 keeps its bytes; only plain ASCII, which every old encoding shares, can be written into it.
 """
 
 import itertools
@@ -17,7 +17,7 @@ from hermes.tools.files.replace_file import folder_of
 
 MAX_EDITABLE_BYTES = 10_000_000
 UNCHANGED = "Nothing was changed."
-_MAX_COMPARED_NAMES = 20_000  # names that are looked at for a file that was meant
+_MAX_COMPARED_NAMES = 20_000  # names compared to find the file that was meant
 _NOT_LOOKED_AT = frozenset(
     ("node_modules", "__pycache__", "site-packages", "target", "dist", "build")
 )
@@ -37,7 +37,7 @@ class Content(msgspec.Struct, frozen=True):
 
 
 def read_content(path: Path) -> Content | None:
-    """Reads a file; None if there is none. The path is resolved, so a link in its place is not followed."""
+    """Reads a file; None if there is none. The path is already resolved, so a link in its place is not followed."""
     try:
         with folder_of(path) as folder:
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -142,7 +142,7 @@ def suggestion(path: Path) -> str:
 
 
 def _of_that_name(folder: Path, name: str) -> Iterator[str]:
-    """Returns files called `name` below a folder; not everywhere in a large tree, and not in hidden folders."""
+    """Returns files called `name` below a folder. Does not search all of a large tree, nor hidden folders."""
     looked = 0
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(

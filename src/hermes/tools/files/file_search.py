@@ -25,20 +25,20 @@ log = logging.getLogger("hermes.tools")
 
 _MAX_LISTED_ENTRIES = 500
 _MAX_COUNTED_ENTRIES = 20_000
-"""How many more are counted before it is just "more"."""
+"""Up to this many further results are counted; beyond that, the answer says just "more"."""
 _MAX_CHECKED_FILES = 100_000
-"""Files that are looked through for names of secrets."""
+"""How many files are checked for the names of secrets."""
 _MAX_MATCHES = 200
 _BYTES = 30_000
 _MAX_MATCH_LINE_CHARACTERS = 250
 _MAX_FILE = 5 * 1024 * 1024
 
 _ABOUT_PLACES = lazy_pattern(r"[\^$\\(]")
-"""What may make a pattern fit a line without fitting the text as a whole."""
+"""Syntax that may make a pattern match a line but not the whole text."""
 
 
 class Query(msgspec.Struct, frozen=True):
-    """What is searched for, and where."""
+    """What to search for, and where."""
 
     pattern: re.Pattern[str]
     top: Path
@@ -49,7 +49,7 @@ class Query(msgspec.Struct, frozen=True):
 def searched_files(query: Query, halt: Halt, ripgrep: Path | None) -> list[str]:
     """The files below a folder that a search looks into."""
     if ripgrep is not None:
-        with contextlib.suppress(NotSearched, OSError):  # then our own walk tells
+        with contextlib.suppress(NotSearched, OSError):  # then our own walk is used
             return ripgrep_files(ripgrep, query, halt)
     fits = glob_filter(query.glob).fits if query.glob else None
     entries = (
@@ -64,14 +64,14 @@ def searched_files(query: Query, halt: Halt, ripgrep: Path | None) -> list[str]:
 def find_matches(
     query: Query, halt: Halt, ripgrep: Path | None
 ) -> Generator[Match, None, None]:
-    """Searches with ripgrep, if there is one that knows the pattern."""
+    """Searches with ripgrep, if it is installed and supports the pattern."""
     if ripgrep is not None:
         try:
             yield from ripgrep_matches(ripgrep, query.pattern.pattern, query, halt)
         except (NotSearched, OSError) as error:
             log.debug(
                 "searched without ripgrep: %s", error
-            )  # it knows fewer kinds of patterns
+            )  # it supports fewer kinds of patterns
         else:
             return
     yield from python_matches(query, halt)
@@ -101,7 +101,7 @@ def _file_matches(
         if not path.is_file() or path.stat().st_size > _MAX_FILE:
             return
         data = path.read_bytes()
-    except OSError:  # gone, or not ours to read
+    except OSError:  # gone, or not readable for us
         return
     if b"\0" in data:
         return
@@ -122,7 +122,7 @@ class SearchMatches(msgspec.Struct, frozen=True):
 
 
 def gathered(matches: Iterator[Match], pattern: re.Pattern[str]) -> SearchMatches:
-    """Takes matches in until there are enough; the rest is counted."""
+    """Collects matches until there are enough; the rest are counted."""
     files: dict[str, list[str]] = {}
     size = shown = more = 0
     others = set[str]()
@@ -159,7 +159,7 @@ def _place(path: str, relative: str, *, is_folder: bool) -> str:
 
 
 def _excerpt(line: str, pattern: re.Pattern[str]) -> str:
-    """The line, or of a long one the part around the match."""
+    """The line or, if it is long, the part around the match."""
     if len(line) <= _MAX_MATCH_LINE_CHARACTERS:
         return clean(line)
     match = pattern.search(line)
@@ -169,7 +169,7 @@ def _excerpt(line: str, pattern: re.Pattern[str]) -> str:
 
 
 def listing(path: str, walk: Walk, fits: Callable[[str], bool] | None) -> str:
-    """What is below a folder, as lines for the model."""
+    """The contents of a folder, as lines for the model."""
     names: list[str] = []
     more = 0
     for entry in walk.entries():
@@ -194,7 +194,7 @@ def listing(path: str, walk: Walk, fits: Callable[[str], bool] | None) -> str:
 
 
 def glob_filter(glob: str) -> GlobFilter:
-    """The files that a glob names. Raises ToolFailed for one that can't be understood."""
+    """The files that match a glob. Raises ToolFailed for an invalid one."""
     try:
         return GlobFilter(glob)
     except re.error as error:

@@ -1,4 +1,4 @@
-"""Remembers how files looked when the model last saw them, so that a later change is never overwritten."""
+"""Records what files looked like when the model last saw them, so that a later change is never overwritten."""
 
 import os
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Stamp(msgspec.Struct, frozen=True):
-    """How a file looked: by its content if that is known, else by its size and times."""
+    """What a file looked like: its content if that is known, else its size and times."""
 
     size: int
     changed: int
@@ -44,11 +44,11 @@ class FileStamps:
         self._on_write: list[Callable[[Path], None]] = []
 
     def note(self, path: Path, stamp: Stamp) -> None:
-        """Notes that the model knows the file as it is now."""
+        """Records that the model knows the file as it is now."""
         self._stamps[path] = stamp
 
     def wrote(self, path: Path, stamp: Stamp | None) -> None:
-        """Notes that the model changed the file, or without a stamp deleted it."""
+        """Records that the model changed the file or, without a stamp, deleted it."""
         if stamp is not None:
             self.note(path, stamp)
         for callback in self._on_write:
@@ -64,5 +64,5 @@ class FileStamps:
         return known is None or known.matches(now)
 
     def forget(self) -> None:
-        """Forgets what the model knows of files that were restored."""
+        """Forgets what the model knows about files that were restored."""
         self._stamps.clear()

@@ -1,6 +1,6 @@
-"""`read_file`, `write_file`, `edit_file`: the files of the user, as text.
+"""`read_file`, `write_file`, `edit_file`: the user's files, as text.
 
-What a call shows or writes is remembered; an edit of a file that changed meanwhile is refused.
+What a call shows or writes is recorded; an edit of a file that has changed since is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from hermes.tools.documents.reader import DocumentReader
 
 Listen: TypeAlias = Callable[[Path], str]
-"""Transcribes a recording; blocks. Raises ToolFailed if it can't."""
+"""Transcribes a recording; blocks. Raises ToolFailed if that is not possible."""
 
 _DOCUMENTS_OF_TEXT: "dict[str, DocumentKind]" = {".ipynb": "notebook", ".eml": "email"}
-"""Text files that nobody reads as they are."""
+"""Text files that nobody reads in their raw form."""
 
 
 class _Part(NamedTuple):
@@ -131,7 +131,8 @@ class FileTools:
         return ToolResult(text=_shown(path, window, remarks), source=source)
 
     def _document_kind(self, part: "_Part") -> "DocumentKind | None":
-        """The kind of a text file that is shown as a document: a notebook, an e-mail, a web page that is no source."""
+        """The kind of a text file that is shown as a document: a notebook, an e-mail, or a web page that is not source
+        code."""
         if not self._reads_documents:
             return None
         kind = _DOCUMENTS_OF_TEXT.get(part.file.suffix.lower())
@@ -144,7 +145,7 @@ class FileTools:
         return "html" if is_text and can_read_html() else None
 
     def _window(self, file: Path, offset: int, limit: int) -> tuple[FileWindow, bool]:
-        """The lines, and whether they are of a text that the user has not saved yet."""
+        """The lines, and whether they come from text that the user has not saved yet."""
         saved = read_content(file) if self.buffers is not None else None
         data = unsaved_data(self.buffers, file, saved.data) if saved else None
         if data is not None:
@@ -154,7 +155,7 @@ class FileTools:
     def _read_recording(
         self, path: str, file: Path, offset: int, limit: int
     ) -> ToolResult:
-        """Reads what is said in a recording. It is fenced: the speaker may be anybody."""
+        """Transcribes a recording. The text is fenced: the speaker may be anybody."""
         assert self._listen is not None  # noqa: S101 - asked before
         try:
             window = text_window(self._listen(file), offset, limit, file.stat())
@@ -170,7 +171,7 @@ class FileTools:
         not_text: NotText | None = None,
         kind: "DocumentKind | None" = None,
     ) -> ToolResult:
-        """Reads a PDF, an Office document or the like as text. It is fenced: its author may be anybody."""
+        """Reads a PDF, an Office document and so on as text. The text is fenced: its author may be anybody."""
         from hermes.tools.documents.reader import (
             DocumentReader,
             WantedPart,
@@ -307,7 +308,7 @@ class FileTools:
 
 
 def _shown(path: str, window: FileWindow, remarks: str, pages: str = "") -> str:
-    """The lines below a header that says which they are, and above what is left."""
+    """The lines below a header that says which they are, and above a note about the rest."""
     text = spelled_out(window.text)
     header = f"[{path}: lines {window.first}-{window.last} of {window.total}{remarks}]"
     more = window.total - window.last

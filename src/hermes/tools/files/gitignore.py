@@ -1,4 +1,4 @@
-"""`.gitignore` files, closely enough: which names below a folder are ignored."""
+"""Interprets `.gitignore` files, closely enough: which names below a folder are ignored."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 _HIDDEN = frozenset((".git", ".hg", ".svn"))
-_MAX_BYTES = 256 * 1024
+_MAX_GITIGNORE_BYTES = 256 * 1024
 _STAR = "[^/]*"
 _ENDS_OF_NAME = ("*", "/", "|", ")", "(?:")
 _WILDCARDS = {
@@ -21,7 +21,7 @@ _WILDCARDS = {
 }
 _SIGNS = {sign: re.escape(sign) for sign in "{},"}
 _GLOB_TOKEN = re.compile(r"/\*\*/?|\*\*/?|[^/*?\[{},]+|\[+|.", re.DOTALL)
-"""Matches a wildcard, plain text, or one sign, outside of classes of characters."""
+"""Matches a wildcard, plain text, or one character, outside of character classes."""
 _CLASS = re.compile(r"\[!?[^/][^\]/]{0,255}+\]")
 _LONGEST_CLASS = 259
 _CLASS_END = re.compile(r"[\]/]")
@@ -36,7 +36,7 @@ class IgnoreRule(msgspec.Struct, frozen=True):
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """The rules of one folder, and how a path below the top is spelled from there."""
+    """The rules of one folder, and the path from there to the top."""
 
     rules: tuple[IgnoreRule, ...]
     cut: int = 0
@@ -57,7 +57,7 @@ class Ignore(msgspec.Struct, frozen=True):
         return Ignore((*self.layers, Layer(rules, cut=cut)))
 
     def hides(self, relative: str, name: str, *, is_folder: bool) -> bool:
-        """Whether an entry is ignored: the last rule that fits decides."""
+        """Whether an entry is ignored: the last matching rule decides."""
         if name in _HIDDEN:
             return True
         for layer in reversed(self.layers):
@@ -103,8 +103,8 @@ def parse_rules(text: str) -> tuple[IgnoreRule, ...]:
 def _read(path: Path) -> tuple[IgnoreRule, ...]:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return parse_rules(file.read(_MAX_BYTES))
-    except OSError:  # none, or not ours to read: then nothing is ignored
+            return parse_rules(file.read(_MAX_GITIGNORE_BYTES))
+    except OSError:  # missing or unreadable: then nothing is ignored
         return ()
 
 
@@ -132,7 +132,9 @@ def _parse(line: str) -> IgnoreRule | None:
 def glob_regex(glob: str) -> str:
     """A glob as a regular expression: `*` and `?` stay within a name, `**` does not, `{a,b}` is either."""
     result: list[str] = []
-    known = dict(_WILDCARDS)  # what each part becomes, if that depends on nothing else
+    known = dict(
+        _WILDCARDS
+    )  # the translation of each part, if it does not depend on others
     depth = at = 0
     last_brace = glob.rfind("}")
     for part, is_class in _glob_parts(glob):
@@ -168,7 +170,7 @@ def _glob_parts(glob: str) -> Iterator[tuple[str, bool]]:
 
 
 def _classes(glob: str) -> "Iterator[re.Match[str]]":
-    """Yields the classes of characters. Where one could end is looked for once, not from each bracket."""
+    """Yields the character classes. The end is searched for once, not from each bracket."""
     last = glob.rfind("]")
     start, close = glob.find("["), 0
     while 0 <= start < last:
@@ -183,11 +185,13 @@ def _classes(glob: str) -> "Iterator[re.Match[str]]":
 
 
 def _without_retries(pieces: list[str]) -> list[str]:
-    """A star that another star follows in the same name matches as little as possible and is tried once; the other
-    star takes the rest. Otherwise a pattern like `*a*a*a*a` would be tried in every way on a long name.
+    """Makes a star match as little as possible, without retries, if another star follows in the same name; the other
+    star takes the rest.
+
+    Otherwise a pattern like `*a*a*a*a` would be tried in every possible way on a long name.
     """
     result = list(pieces)
-    last = -1  # the star before, in the same name
+    last = -1  # the previous star, in the same name
     for at, piece in enumerate(pieces):
         if piece == _STAR:
             if last >= 0:

@@ -1,4 +1,4 @@
-"""Indentation that a model wrote differently from the file: what it means there, line by line. Pure."""
+"""Translates indentation that a model wrote differently from the file, line by line. Pure."""
 
 import itertools
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ import msgspec
 
 
 class Indent(msgspec.Struct, frozen=True):
-    """How the indentations of a written text translate into a file's."""
+    """How the indentation of a written text translates into that of a file."""
 
     known: tuple[tuple[str, str], ...]
-    """Pairs of what was written and what the file has, longest first."""
+    """Pairs of the written and the file's indentation, longest first."""
     unit: tuple[str, str]
     """One step deeper: as written, and in the file."""
 
@@ -24,7 +24,7 @@ class Indent(msgspec.Struct, frozen=True):
             if written.startswith(was):
                 deeper = self._steps(written[len(was) :])
                 return None if deeper is None else becomes + deeper + body
-        was, becomes = self.known[-1]  # less deep than anything that is known
+        was, becomes = self.known[-1]  # less deep than any known indentation
         missing = self._steps(was[len(written) :]) if was.startswith(written) else None
         if missing is None or not becomes.endswith(missing):
             return None
@@ -85,7 +85,7 @@ def _unit(known: Sequence[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _smallest(was: str, becomes: str) -> tuple[str, str]:
-    """Eight spaces for two tabs are four for one."""
+    """Reduces a pair to its smallest form: eight spaces for two tabs are four for one."""
     if len(set(was)) == len(set(becomes)) == 1:
         count = min(len(was), len(becomes))
         if len(was) % count == 0 and len(becomes) % count == 0:

@@ -1,4 +1,4 @@
-"""The lines of a file that are most like a text that was not found in it, so that an error can show them. Pure."""
+"""Finds the lines of a file that are most similar to a text that was not found in it, to show them in the error. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 _MAX_SHOWN_LINES = 8
 _MAX_NEAREST_LINE_CHARACTERS = 160
 _MAX_SCANNED_LINES = 5000
-"""Lines of a file that are compared one by one when no line is the same."""
+"""How many lines of a file are compared one by one if no line is identical."""
 _MAX_OCCURRENCES = 50
-"""A line that occurs more often says nothing about a place."""
+"""A line that occurs more often does not identify a place."""
 
 
 def nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
-    """A sentence with the nearest lines and their numbers; empty when nothing is near."""
+    """A sentence with the nearest lines and their numbers; empty if nothing is similar."""
     lines = (
         lines[:-1] if lines and not lines[-1] else lines
-    )  # what follows the last line end is no line
+    )  # there is no line after the last line end
     wanted = wanted[:-1] if len(wanted) > 1 and not wanted[-1].strip() else wanted
     first = _best_start(lines, wanted)
     if first is None:
@@ -29,7 +29,7 @@ def nearest(lines: Sequence[str], wanted: Sequence[str]) -> str:
 
 
 def _best_start(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """Where the wanted lines would begin: where most of them are, else where one like the longest is."""
+    """Where the wanted lines would begin: where most of them are, else where a line similar to the longest is."""
     places: dict[str, list[int]] = {}
     sought = {line.strip() for line in wanted if line.strip()}
     for number, line in enumerate(lines):

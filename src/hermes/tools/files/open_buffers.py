@@ -1,8 +1,8 @@
-"""Files that are open in the user's editor, with text that is not saved yet.
+"""Files that are open in the user's editor, with text that is not saved yet. A tool sees what the editor would save.
 
-A tool sees what the editor would save. Before a file is changed, the editor saves its text, so that undo returns to
-what the user had. The change then goes through the editor too. Whatever the editor can't do happens on disk, as
-everywhere else: an editor reads a file again that changed on disk.
+Before a file is changed, the editor saves its text, so that undo returns to what the user had. The change then goes
+through the editor too. Whatever the editor can't do happens on disk, as everywhere else: editors reload files that
+changed on disk.
 """
 
 import os
@@ -16,28 +16,28 @@ from hermes.tools.files.file_stamps import Stamp, digest_of
 from hermes.tools.files.replace_file import StagedFile
 
 _MAX_BUFFER_BYTES = 1024 * 1024
-"""Larger files are not asked for: the whole text travels in one message."""
+"""The editor is not asked for larger files: the whole text is sent in one message."""
 _BYTE_ORDER_MARK = "\ufeff"
 
 
 class OpenBuffers(Protocol):
-    """The editor. Its methods wait for an answer, so they are called in threads only."""
+    """The editor. Its methods block while they wait for an answer, so they are called only in threads."""
 
     def text(self, path: Path) -> str | None:
-        """The text of a file as the editor has it; None if the editor can't tell."""
+        """The text of a file in the editor; None if the editor does not know it."""
         ...
 
     def write(self, path: Path, text: str) -> bool:
-        """Lets the editor replace the text of a file and save it. False if it can't."""
+        """Makes the editor replace the text of a file and save it. Returns False if it can't."""
         ...
 
     def last_text(self, path: Path) -> str | None:
-        """What `text` returned last, without asking. None if it was not asked."""
+        """The last result of `text`, without asking again. None if there is none."""
         ...
 
 
 class RememberedBuffers:
-    """What the editor said last, for whoever can't wait for it."""
+    """The editor's latest answers, for callers that can't wait."""
 
     def __init__(self, buffers: OpenBuffers) -> None:
         self.text = self.last_text = buffers.last_text
@@ -48,7 +48,7 @@ class RememberedBuffers:
 
 
 def unsaved_data(buffers: OpenBuffers | None, path: Path, saved: bytes) -> bytes | None:
-    """What the editor would save for a file; None if that is what is on disk."""
+    """The content that the editor would save for a file; None if it is what is on disk."""
     disk = _text(saved)
     if buffers is None or disk is None:
         return None
@@ -59,7 +59,7 @@ def unsaved_data(buffers: OpenBuffers | None, path: Path, saved: bytes) -> bytes
 
 
 def buffered_content(path: Path, buffers: OpenBuffers | None) -> Content | None:
-    """The content of a file as the user sees it: with changes that are not saved. None if there is no file."""
+    """The content of a file as the user sees it, including unsaved changes. None if there is no file."""
     content = read_content(path)
     if content is None:
         return None
@@ -73,7 +73,7 @@ def buffered_content(path: Path, buffers: OpenBuffers | None) -> Content | None:
 
 
 def save_buffers(buffers: OpenBuffers, paths: Iterable[Path]) -> None:
-    """Lets the editor save files that are about to be changed. Raises ToolFailed if one has unsaved text and it can't."""
+    """Makes the editor save files that are about to be changed. Raises ToolFailed if one has unsaved text and it can't."""
     for path in {Path(os.path.realpath(one)) for one in paths}:
         _save_buffer(buffers, path)
 
@@ -82,7 +82,7 @@ def _save_buffer(buffers: OpenBuffers, path: Path) -> None:
     try:
         content = read_content(path)
     except (OSError, ToolFailed):
-        return  # the tool itself says what is wrong with the file
+        return  # the tool itself reports what is wrong with the file
     if content is None or unsaved_data(buffers, path, content.data) is None:
         return
     text = buffers.last_text(path)
@@ -99,7 +99,8 @@ def _save_buffer(buffers: OpenBuffers, path: Path) -> None:
 def place_file(
     staged: StagedFile, data: bytes, before: bytes | None, buffers: OpenBuffers | None
 ) -> Stamp:
-    """Moves new content into place: through the editor if it can, else on disk. Raises ToolFailed if the user typed."""
+    """Moves new content into place: through the editor if possible, else on disk. Raises ToolFailed if the user typed
+    meanwhile."""
     if buffers is None or not _goes_through_editor(data, before):
         return staged.commit()
     path = staged.path
@@ -143,7 +144,7 @@ def _plain(text: str) -> str:
 
 
 def _as_saved(text: str, disk: str) -> str:
-    """A text with the line ends and the mark that the file has."""
+    """A text with the line ends and the byte order mark that the file has."""
     plain = _plain(text)
     if "\r\n" in disk:
         plain = plain.replace("\n", "\r\n")

@@ -83,7 +83,7 @@ def _placed(path: str, file: _File, hunks: Sequence[Hunk]) -> list[_Fit]:
 
 
 def _placed_out_of_order(path: str, found: Sequence[Sequence[_Fit]]) -> list[_Fit]:
-    """The places of hunks that the model wrote in another order than the file's, if each has only one."""
+    """The places of hunks that the model wrote in a different order than the file's, if each has only one."""
     places = [fits[0] for fits in found]
     by_line = sorted(places, key=lambda fit: fit.first)
     has_one_place = all(len(fits) == 1 for fits in found)
@@ -104,7 +104,7 @@ def _ambiguous(path: str, number: int, fits: Sequence[_Fit]) -> ToolFailed:
 
 
 def _in_order(found: Sequence[Sequence[_Fit]]) -> list[_Fit] | None:
-    """Puts each hunk at the first place after the previous one; None if there is no such place."""
+    """Puts each hunk at the first matching place after the previous one; None if there is none."""
     chosen: list[_Fit] = []
     after = None
     for fits in found:
@@ -128,7 +128,7 @@ def _mirrored(fit: _Fit) -> _Fit:
 
 
 def _fits(file: _File, hunk: Hunk) -> list[_Fit]:
-    """Returns the places of a hunk, by the first comparison that finds any, narrowed by what the patch says."""
+    """Returns the places of a hunk by the first comparison that finds any, narrowed down by the patch's own hints."""
     old = hunk.old
     if not old:
         return _insertion(file, hunk)
@@ -186,7 +186,7 @@ def _headed(lines: Sequence[str], heading: str, first: int) -> list[int]:
 
 
 def _insertion(file: _File, hunk: Hunk) -> list[_Fit]:
-    """Where lines without context go: after a heading, at a line, or at the end if so marked."""
+    """Where to insert lines without context: after a heading, at a line, or at the end if the patch says so."""
     if hunk.headings:
         return [
             _Fit(line + 1, 0) for line in _after_headings(file.lines, hunk.headings)
@@ -292,7 +292,8 @@ def _moved(text: str, fit: _Fit) -> str:
 def _run(
     file: _File, span: tuple[int, int], added: list[str], is_unended: bool | None
 ) -> Replacement:
-    """New text for lines `span`, with the file's line ends; the end of the file stays as it was unless told."""
+    """New text for lines `span`, with the file's line ends; the end of the file stays as it was unless the patch
+    changes it."""
     first, last = span
     new = "".join(f"{line}{file.end}" for line in added)
     if last == len(file.lines) and added:

@@ -1,6 +1,6 @@
-"""Reading a patch: the format with `*** Begin Patch`, and unified diffs as diff and git write them. Pure.
+"""Parses a patch: the format with `*** Begin Patch`, and unified diffs as diff and git write them. Pure.
 
-Line counts and line numbers that a model wrote are hints: it counts badly. What is cut off is refused.
+Line counts and line numbers are only hints, because models count badly. A truncated patch is refused.
 """
 
 import re
@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.errors import ToolFailed
 
-# Patterns are texts here: `re` compiles them on first use, which starting up does not wait for.
+# The patterns are strings: `re` compiles them on first use, so that starting up does not wait for it.
 _SECTION = r"\*\*\* (Add|Update|Delete) File:(.*)"
 _MOVE = "*** Move to:"
 _BEGIN, _END, _AT_END = "*** Begin Patch", "*** End Patch", "*** End of File"
@@ -25,16 +25,16 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
 
     lines: tuple[tuple[str, str], ...]
     headings: tuple[str, ...] = ()
-    """Lines of the file that come before the place, outermost first."""
+    """Lines of the file that precede the place, outermost first."""
     line: int | None = None
-    """The line of the file it begins at, or after which it adds lines, if the patch says so."""
+    """The line of the file at which it begins, or after which it adds lines, if the patch has one."""
     at_end: bool = False
     is_unended: bool | None = None
-    """Whether the file ends without a line end afterwards; None leaves that as it is."""
+    """Whether the file ends without a line end afterwards; None keeps that as it is."""
 
     @property
     def old(self) -> list[str]:
-        """What must be in the file."""
+        """The lines that must be in the file."""
         return [text for mark, text in self.lines if mark != "+"]
 
 
@@ -64,7 +64,7 @@ def read_patch(text: str) -> list[FilePatch]:
 
 
 def patch_paths(text: str) -> list[str]:
-    """Every path a patch names, also one that can't be applied: what may be touched is known before it is tried."""
+    """Every path in a patch, even if the patch can't be applied: what it may touch is known before it is tried."""
     try:
         return [
             path
@@ -332,7 +332,7 @@ def _named(line: str) -> str:
 
 
 def _only_renamed(renamed: dict[str, str]) -> list[FilePatch]:
-    """A file that got another name and no other change."""
+    """A file that got another name and was not changed otherwise."""
     old, new = renamed.pop("rename from ", ""), renamed.pop("rename to ", "")
     if old and new:
         return [FilePatch(kind="update", path=old, new_path=new)]

@@ -1,4 +1,4 @@
-"""Reads part of a text file, however large: a window of lines, and what is known about the rest."""
+"""Reads part of a text file, however large: a window of lines, and facts about the rest."""
 
 import io
 import os
@@ -25,11 +25,12 @@ _HINTS = {
 
 
 class NotText(ToolFailed):
-    """The file is no text; it may be a document or a picture."""
+    """The file is not text; it may be a document or a picture."""
 
 
 class FileWindow(msgspec.Struct, frozen=True):
-    """Lines of a file: `text` holds `first` to `last` of `total`; `cut` says what is missing of a line too long."""
+    """Lines of a file: `text` holds `first` to `last` of `total`; `cut` says what is missing from a line that is too
+    long."""
 
     text: str
     first: int
@@ -57,7 +58,7 @@ def read_window(path: Path, offset: int, limit: int) -> FileWindow:
 def bytes_window(
     data: bytes, offset: int, limit: int, status: os.stat_result
 ) -> FileWindow:
-    """The lines of what a file is about to hold, such as a text that is not saved yet."""
+    """The lines of the content that a file will have, such as a text that is not saved yet."""
     stamp = Stamp.of(status, digest_of(data))
     return _window(io.BytesIO(data), offset, limit, stamp)
 
@@ -65,12 +66,12 @@ def bytes_window(
 def text_window(
     text: str, offset: int, limit: int, status: os.stat_result
 ) -> FileWindow:
-    """The lines of a text that was made from a file, such as a document's."""
+    """The lines of a text that was derived from a file, such as a document's."""
     return _window(io.BytesIO(text.encode()), offset, limit, Stamp.of(status))
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Opens a file without waiting for one that is not regular, such as a pipe or a device."""
+    """Opens a file, but does not wait for one that is not regular, such as a pipe or a device."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(handle).st_mode
     if stat.S_ISREG(mode):

@@ -1,7 +1,7 @@
-"""Replaces a user's file in one step: no reader and no crash ever sees half of it, and its mode stays.
+"""Replaces a user's file in one step: no reader and no crash ever sees half of it, and its mode is preserved.
 
-A path that is written to has been resolved before, so nothing on its way is a link. A folder or file that has become
-one since is not followed: what was judged is what is written.
+The path was resolved before, so no part of it is a link. If a part has become one since, it is not followed: only what
+was judged is written.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ class StagedFile:
     def __init__(self, path: Path, data: bytes, *, mode: int | None = None) -> None:
         self.path = path
         self.made: list[Path] = []
-        """Folders that were created for it, outermost first."""
+        """The folders that were created for it, outermost first."""
         self._temporary = f".{os.urandom(8).hex()}.new"
         self._is_placed = False
         self._folder = -1
@@ -48,7 +48,7 @@ class StagedFile:
         return self.stamp
 
     def close(self) -> None:
-        """Removes what was not moved into place, with the folders created for it. Idempotent."""
+        """Removes content that was not moved into place, and the folders created for it. Idempotent."""
         if self._folder >= 0:
             if not self._is_placed:
                 with contextlib.suppress(FileNotFoundError):

@@ -27,11 +27,11 @@ _OPTIONS = (
 )
 _MAX_LINE_BYTES = 6 * 1024 * 1024
 _MAX_LISTING_BYTES = 8 * 1024 * 1024
-"""Bytes of names that are listed."""
+"""The maximum bytes of file names that are listed."""
 
 
 class NotSearched(Exception):
-    """ripgrep did not search, because it does not know this kind of pattern or did not start."""
+    """ripgrep did not search, because it does not support this kind of pattern or did not start."""
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class Scope(Protocol):
-    """What ripgrep needs to know about a search."""
+    """The facts about a search that ripgrep needs."""
 
     @property
     def top(self) -> Path: ...
@@ -87,8 +87,7 @@ def ripgrep_matches(
 
 
 def ripgrep_files(program: Path, scope: Scope, halt: Halt) -> list[str]:
-    """The files below a folder that would be searched, the first of very many. Raises NotSearched if ripgrep can't
-    tell."""
+    """The first files below a folder that would be searched. Raises NotSearched if ripgrep can't list them."""
     fits = GlobFilter(scope.glob).fits if scope.glob else None
     command = [*_program(program, scope), "--files", "--", "./"]
     with subprocess.Popen(
@@ -100,7 +99,7 @@ def ripgrep_files(program: Path, scope: Scope, halt: Halt) -> list[str]:
     ) as process:
         halt.on_stop(process.kill)
         out = process.stdout.read(_MAX_LISTING_BYTES) if process.stdout else b""
-        process.kill()  # it has told all, or enough
+        process.kill()  # it has listed all, or enough
     if process.returncode not in (0, 1) and not out and not halt.stopped:
         raise NotSearched
     names = (os.fsdecode(name).removeprefix("./") for name in out.split(b"\0") if name)
@@ -116,11 +115,11 @@ def _program(program: Path, scope: Scope) -> list[str]:
     command = [str(program), *_OPTIONS, "--glob=!.git", "--glob=!.hg", "--glob=!.svn"]
     if (
         scope.glob and "/" not in scope.glob
-    ):  # a --glob of its own would bring back what is ignored
+    ):  # a --glob would include ignored files again
         command += [f"--type-add=wanted:{scope.glob}", "--type=wanted"]
     if (
         repository(scope.top) is None
-    ):  # with these in a repository, rules from above it would count
+    ):  # with these in a repository, rules from above it would apply
         command += ["--no-require-git", "--no-ignore-parent"]
     if scope.ignore_case:
         command.append("--ignore-case")

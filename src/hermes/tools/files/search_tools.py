@@ -21,19 +21,22 @@ from hermes.tools.process.long_output import OutputFolder
 from hermes.tools.sensitive import Guard
 from hermes.tools.tool import judged, tool
 
-if TYPE_CHECKING:  # what does the work is loaded at the first call
+if TYPE_CHECKING:  # the code that does the work is loaded at the first call
     from hermes.tools.files.file_search import Query, SearchMatches
     from hermes.tools.files.walk import Halt
 
-_MAX_DEPTH = 64  # levels; a `Walk` goes as deep by itself
+_MAX_DEPTH = 64  # levels; a `Walk` itself goes this deep
 
 Result = TypeVar("Result")
 _MAX_EXCLUDED_FILES_NAMED = 5
 
 
 class SearchTools:
-    """The search tools. What `guard` calls secret is not searched; `ripgrep` is the program to use, if there is one;
-    `outputs` knows which files hold the words of others."""
+    """The search tools.
+
+    Files that `guard` calls secret are not searched. `ripgrep` is the program to use, if there is one. `outputs` knows
+    which files contain text from outside.
+    """
 
     def __init__(
         self,
@@ -47,7 +50,7 @@ class SearchTools:
 
     @cached_property
     def _ripgrep(self) -> Path | None:
-        """Finds ripgrep at the first search: many sessions never search."""
+        """Finds ripgrep at the first search, because many sessions never search."""
         return self._find_ripgrep()
 
     @tool("list_files", effect="read", paths=("path",))
@@ -138,7 +141,7 @@ class SearchTools:
         return await _stoppable(look)
 
     def _source(self, query: "Query", found: "SearchMatches") -> str:
-        """Whose words the matches may be, if any of them are not the user's."""
+        """The source of the matches, if some of them are not the user's own text."""
         if self._outputs is None:
             return ""
         files = (
@@ -159,7 +162,7 @@ def _folder(path: str, context: ToolContext) -> Path:
 
 
 async def _stoppable(look: "Callable[[Halt], Result]") -> Result:
-    """Looks in a thread, which stops soon when this is cancelled."""
+    """Searches in a thread, which stops soon when this is cancelled."""
     from hermes.tools.files.walk import Halt
 
     halt = Halt()

@@ -1,4 +1,4 @@
-"""Walks a folder in a fixed order, without ignored files, without following links, and can be stopped."""
+"""Walks a folder in a fixed order, without ignored files and without following links. Can be stopped."""
 
 import os
 import re
@@ -20,7 +20,7 @@ class Halt:
         self._action: Callable[[], None] | None = None
 
     def on_stop(self, action: Callable[[], None]) -> None:
-        """Calls `action` on stop; at once if it is already stopped."""
+        """Calls `action` when stopped, or at once if that has already happened."""
         self._action = action
         if self.stopped:
             action()
@@ -58,7 +58,7 @@ class Walk(msgspec.Struct, frozen=True):
         try:
             with os.scandir(folder) as scan:
                 found = sorted(scan, key=lambda entry: os.fsencode(entry.name))
-        except OSError:  # gone, or not ours to read; the folder itself was listed
+        except OSError:  # gone, or not readable for us; the folder itself was listed
             return
         for entry in found:
             if self.halt.stopped:
@@ -73,7 +73,7 @@ class Walk(msgspec.Struct, frozen=True):
 
 
 class GlobFilter:
-    """Whether a path fits a glob: one without `/` is about the name, one with it about the path below the top."""
+    """Whether a path matches a glob: one without `/` applies to the name, one with it to the path below the top."""
 
     def __init__(self, glob: str) -> None:
         body = glob.removeprefix("./")

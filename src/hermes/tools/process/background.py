@@ -28,9 +28,9 @@ from hermes.tools.tool import tool
 STOP_GRACE_S = 0.5
 _MAX_PROCESSES = 16
 _MAX_UNSEEN_BYTES = 20_000
-"""Of more output between two polls, only the latest is shown. All of it goes to a file."""
+"""If there is more output between two polls, only the latest part is shown. All of it goes to a file."""
 _MAX_TYPED_LINE_CHARACTERS = 4_000
-"""A typed line may not be longer, because it is judged as a whole."""
+"""A typed line can't be longer, because it is judged as a whole."""
 _FIRST_OUTPUT_S = 0.2
 """How long to wait for a command that fails at once."""
 
@@ -45,7 +45,7 @@ class BackgroundCommand:
         self.code: int | None = None
         self.notes: list[str] = []
         self.typed = ""
-        """The typed line that has not ended yet."""
+        """The typed line that is not complete yet."""
         self.ended = asyncio.Event()
         self.news = asyncio.Event()
         self._capture = capture
@@ -171,12 +171,12 @@ class Processes:
         return _report(entry)
 
     def typed(self, handle: str) -> str:
-        """Returns what was typed of a line that has not ended yet. A backslash at its end continues it."""
+        """Returns the part of an incomplete line that was already typed. A backslash at the end of a line continues it."""
         entry = self._all.get(handle)
         return entry.typed if entry else ""
 
     def about(self, handle: str) -> tuple[Reach, str]:
-        """Returns how far a process reaches and its command; an unknown process has none."""
+        """Returns the reach of a process and its command; for an unknown process, neither."""
         entry = self._all.get(handle)
         return (
             (entry.running.fence.reach, entry.running.command)
@@ -193,7 +193,7 @@ class Processes:
         }
 
     async def end_of(self, handle: str) -> None:
-        """Waits until a command has ended; one that is not known has."""
+        """Waits until a command has ended; returns at once for an unknown one."""
         if (entry := self._all.get(handle)) is not None:
             await entry.ended.wait()
 
@@ -261,7 +261,7 @@ def _unfinished(text: str) -> str:
 
 
 async def _until(event: Awaitable[object], seconds: float) -> bool:
-    """Waits at most so many seconds. Returns whether the event happened."""
+    """Waits for an event, at most so many seconds. Returns whether it happened."""
     try:
         await asyncio.wait_for(event, seconds)
     except TimeoutError:

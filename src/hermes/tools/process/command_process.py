@@ -1,4 +1,4 @@
-"""One command and everything it starts: run in the sandbox in a session of its own, watched, and ended together."""
+"""One command and everything it starts: run in the sandbox in a separate session, watched, and ended together."""
 
 import asyncio
 import contextlib
@@ -34,7 +34,7 @@ _RESOURCE_CHECK_INTERVAL_S = 0.1
 _KILLED_TIMEOUT_S = 0.2
 _SANDBOX_PROGRAM = "bwrap"
 _MAX_REPORTED_PROCESSES = 60
-"""How many processes a command reports at its end: the report must fit into a pipe that nobody reads yet."""
+"""How many processes a command reports at its end. The report must fit into a pipe that nobody reads yet."""
 
 
 class CommandOrder(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class CommandProcess:
     def __init__(self, order: CommandOrder, sandbox: Sandbox, fence: Fence) -> None:
         self.mark = new_mark(order.session)
         self.problem = ""
-        """Why the command had to be stopped: it used too much."""
+        """Why the command had to be stopped: it exceeded a limit."""
         self.output, output = os.pipe()
         self._report_pipe, report = os.pipe()
         self._report = b""
@@ -103,7 +103,7 @@ class CommandProcess:
         )
         for handle in self._pipes():
             os.set_blocking(handle, False)
-        # A larger pipe is only faster.
+        # A larger pipe is faster, nothing more.
         with contextlib.suppress(OSError, AttributeError):
             fcntl.fcntl(self.output, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
@@ -111,7 +111,7 @@ class CommandProcess:
         return carries(pid, self.mark)
 
     async def began(self) -> bool:
-        """Waits until the command itself runs; False if the sandbox could not be made and nothing was run."""
+        """Waits until the command itself runs. Returns False if the sandbox could not be created and nothing was run."""
         loop = asyncio.get_running_loop()
         reported = asyncio.Event()
         loop.add_reader(self._report_pipe, reported.set)
@@ -125,8 +125,10 @@ class CommandProcess:
     async def wait(
         self, seconds: float | None, on_output: Callable[[bytes], None]
     ) -> int | None:
-        """Passes on output until the command itself ends. Returns its exit code, or None if it ran too long or used
-        too much, as `problem` says."""
+        """Passes on output until the command itself ends.
+
+        Returns its exit code, or None if it ran too long or exceeded a limit, which `problem` names.
+        """
         loop = asyncio.get_running_loop()
 
         def read() -> None:
@@ -153,7 +155,7 @@ class CommandProcess:
         """Returns what the command reported when it ended."""
         with contextlib.suppress(BlockingIOError):
             self._report += os.read(self._report_pipe, _REPORT_BYTES)
-        lines = self._report.split(b"\n")[1:]  # the first says that it began
+        lines = self._report.split(b"\n")[1:]  # the first line says that it began
         folder = os.fsdecode(lines[0]) if lines else ""
         last_folder = Path(folder) if folder.startswith("/") else None
         return ExitReport(last_folder, list(_left_running(lines[1:])))
@@ -218,19 +220,19 @@ class CommandProcess:
         if self._process.poll() is None:
             self._tree.kill_group()
         kill_all(self._killable)
-        # A process that is stuck in the kernel can't be ended by anybody.
+        # Nothing can end a process that is stuck in the kernel.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=_KILLED_TIMEOUT_S)
 
     def _killable(self) -> list[int]:
-        """The processes to kill and wait for. The sandbox program takes its time to end, but runs nothing more."""
+        """The processes to kill and wait for. The sandbox program takes a while to end, but runs nothing more."""
         members = self._members()
         if not self.ends_with_hermes:
             return members
         return [pid for pid in members if process_name(pid) != _SANDBOX_PROGRAM]
 
     def _terminable(self) -> list[int]:
-        """The processes that get SIGTERM: not those of the sandbox program, which would take all others with them."""
+        """The processes that get SIGTERM: not the sandbox program's, which would end all the others with them."""
         if not self.ends_with_hermes:
             return self._members()
         if self._process.poll() is not None:
@@ -256,7 +258,7 @@ def start_script(
     command has a process namespace: every process it can see is its own, and no other task counts.
     """
     is_bash = order.shell.name == "bash"
-    # A confined command can't change the hard limit; otherwise a Hermes within may set a mark of its own.
+    # A confined command can't change the hard limit; a Hermes that runs inside may set a mark of its own.
     soft = "" if confined else "-S "
     limits = f"ulimit {soft}-{'x' if is_bash else 'w'} {mark} 2>/dev/null"
     if confined and os.geteuid() != 0:  # the kernel does not count root's processes

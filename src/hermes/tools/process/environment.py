@@ -1,4 +1,4 @@
-"""Builds the environment of a command: what programs need, without secrets, and nothing that waits for a person."""
+"""Builds the environment of a command: what programs need, without secrets or anything that waits for a person."""
 
 import re
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ _NEEDED = r"""(?x) ^(
 
 
 def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns the environment of a command that may reach the whole machine: all but secrets."""
+    """Returns the environment of a command that may reach the whole machine: everything except secrets."""
     plain = {
         name: value
         for name, value in environment.items()
@@ -50,7 +50,7 @@ def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
 def confined_environment(
     environment: Mapping[str, str], temporary: Path
 ) -> dict[str, str]:
-    """Returns the environment of a confined command: known variables only, with caches where it can write."""
+    """Returns the environment of a confined command: known variables only, with caches in folders where it can write."""
     needed = {
         name: value
         for name, value in command_environment(environment).items()

@@ -1,7 +1,7 @@
-"""A program of Hermes' own that runs like any command, in the same sandbox, and exchanges lines with Hermes.
+"""One of Hermes' own programs, run like any command in the same sandbox, that exchanges lines with Hermes.
 
 It reads from its input and answers into a named pipe in the run's temporary folder: the only place that every kind of
-sandbox lets it write to and nobody else can see.
+sandbox lets it write to and that nobody else can see.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Dialogue:
             self._commands.close()
             raise
         self.pipe = self._running.fence.temporary / f"{os.urandom(8).hex()}.pipe"
-        """The pipe that the program writes to; its first line names it."""
+        """The pipe that the program writes to; the first line it receives names the pipe."""
         self._transports: list[asyncio.BaseTransport] = []
 
     @property

@@ -42,11 +42,11 @@ class LanguageClient:
         self._received: Queue[dict[str, Any] | None] = Queue()
         self._last_id = 0
         self.published: dict[str, list[dict[str, Any]]] = {}
-        """What the server said about files on its own."""
+        """The diagnostics that the server published for files."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def notify(self, method: str, params: dict[str, Any]) -> None:
-        """Sends a message that has no answer."""
+        """Sends a message that needs no answer."""
         self._send({"method": method, "params": params})
 
     def request(self, method: str, params: dict[str, Any] | None) -> Any:
@@ -60,7 +60,7 @@ class LanguageClient:
                 return message.get("result")
 
     def wait_for(self, addresses: set[str]) -> None:
-        """Waits until the server has said something about each of these files, or the time is over."""
+        """Waits until the server has published diagnostics for each of these files, or the time is up."""
         try:
             while not addresses <= self.published.keys():
                 self._next()
@@ -73,7 +73,7 @@ class LanguageClient:
         self._server.wait()
 
     def _next(self) -> dict[str, Any]:
-        """The next message. Requests of the server are answered, and what it publishes is kept."""
+        """The next message. Answers the server's requests, and stores what it publishes."""
         left = self._deadline - time.monotonic()
         try:
             message = self._received.get(timeout=max(left, 0.01))

@@ -1,7 +1,7 @@
 """Shortens output that is too long for a model: its beginning and end are shown, and all of it is saved to a file.
 
-The name of a file with text of others says so, because its readers must know. Memory is bounded, and so are the size,
-number and age of the files.
+The name of a file with text from outside says so, because its readers must know. Memory is bounded, and so are the
+size, number and age of the files.
 """
 
 import contextlib
@@ -19,24 +19,25 @@ MAX_SHOWN_BYTES = 30_000
 _SHOWN_HEAD_BYTES = 10_000
 _TAIL_BYTES = MAX_SHOWN_BYTES - _SHOWN_HEAD_BYTES
 _MAX_FILE_BYTES = 64 * 1024 * 1024
-"""The rest of a longer output is not saved."""
+"""Longer output is not saved beyond this."""
 _FOREIGN = lazy_pattern(r"([a-z_]+-from|mcp-[\w.-]+)-[0-9a-f]{12}(\.|$)")
 _MAX_SAVED_OUTPUTS = 50
 _MAX_AGE_S = 7 * 24 * 3600.0
 
 
 class OutputFolder:
-    """The folder for long outputs, for this user only. It is made on first use."""
+    """The folder for long outputs, for this user only. Created on first use."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
 
     def capture(self, name: str, source: str = "") -> "Capture":
-        """Returns a collector for one output. `name` says whose it is, `source` whether it may hold text of others."""
+        """Returns a collector for one output. `name` names its origin; `source` is set if it may contain text from
+        outside."""
         return Capture(self, f"{name}-from" if source else name)
 
     def source_of(self, path: Path) -> str:
-        """Returns the source of a saved file with text of others; empty for any other file."""
+        """Returns the source of a saved file with text from outside; empty for any other file."""
         is_foreign = path.parent == Path(
             os.path.realpath(self.path)
         ) and _FOREIGN.match(path.name)
@@ -51,7 +52,7 @@ class OutputFolder:
         )
 
     def create_foreign(self, name: str) -> tuple[Path, int]:
-        """Creates a file for text of others."""
+        """Creates a file for text from outside."""
         return self.create(f"{name}-from")
 
     def create(self, name: str) -> tuple[Path, int]:
@@ -75,7 +76,7 @@ class OutputFolder:
             if number >= _MAX_SAVED_OUTPUTS - 1 or changed < oldest:
                 with contextlib.suppress(
                     FileNotFoundError
-                ):  # another process tidied up too
+                ):  # another process deleted it first
                     os.unlink(path)  # noqa: PTH108 - a string from scandir
 
 

@@ -8,7 +8,7 @@ from hermes.tools.escapes import clean
 
 
 class Live:
-    """Shows output at most 20 times a second; of a flood, only the latest part."""
+    """Shows output at most 20 times a second; if there is too much, only the latest part."""
 
     _SECONDS = 0.05
     _BYTES = 4000
@@ -51,7 +51,7 @@ class Live:
 
 
 def whole_characters(data: bytearray) -> int:
-    """Returns how many bytes end with a whole character."""
+    """Returns the length of the part that ends with a whole character."""
     for back in range(1, min(4, len(data)) + 1):
         byte = data[-back]
         if byte >= 0xC0:

@@ -14,13 +14,13 @@ _MAX_COUNTED_FILES = 20_000
 
 
 class ResourceLimits(msgspec.Struct, frozen=True):
-    """The most that a command may use."""
+    """The maximum that a command may use."""
 
     processes: int = 1000
     temporary: int = 2 * 1024**3
     """Bytes in the temporary folder."""
     free: int = 256 * 1024**2
-    """Bytes that must stay free on the disks it can write to."""
+    """Bytes that must stay free on the disks to which it can write."""
 
 
 class ResourceWatch:
@@ -45,7 +45,7 @@ class ResourceWatch:
         self._counted = _free(temporary)
 
     def problem(self) -> str:
-        """Says why the command must be stopped now; empty if it need not be."""
+        """Says why the command must be stopped now; empty if it may continue."""
         limits = self._limits
         if (
             tasks() - self._tasks > limits.processes // 2
@@ -64,7 +64,7 @@ class ResourceWatch:
 
 
 def size_of(folder: Path) -> int:
-    """Returns the disk space of the files in a folder; of very many files, only of some."""
+    """Returns the disk space of the files in a folder; if there are very many, only of some."""
     total = count = 0
     for place, _, names in os.walk(folder):
         for name in names:

@@ -17,7 +17,9 @@ from hermes.tools.process.resource_limits import ResourceLimits, emptied
 from hermes.tools.sandbox import Fence, Sandbox, find_sandbox
 from hermes.tools.sandbox.session_tmp import TemporaryFolder
 
-if TYPE_CHECKING:  # what starts and confines commands is loaded for the first one
+if (
+    TYPE_CHECKING
+):  # the code that starts and confines commands is loaded for the first one
     from hermes.tools.process.command_process import CommandProcess
     from hermes.tools.sandbox.restore import Protection
 
@@ -61,7 +63,7 @@ class RunningCommand(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """Whose text its output may hold: with the network, anybody's."""
+        """The source of the text that its output may contain: with the network, anybody."""
         return "" if self.fence.reach == "workspace" else NETWORK
 
 
@@ -72,7 +74,7 @@ class SessionCommands:
         self._around = surroundings
         self._temporary = TemporaryFolder(surroundings.temporary)
         self._undone = TemporaryFolder(surroundings.temporary, keeps=True)
-        """For files that were moved aside. Commands may read them, but can't write or link here."""
+        """For files that were moved aside. Commands may read them, but can't write or create links here."""
         self._guarding: list[Protection] = []
         """The protections of the running commands."""
         self._told_cut = False
@@ -107,7 +109,7 @@ class SessionCommands:
     ) -> RunningCommand:
         """Starts a command and waits until it really runs.
 
-        Making a sandbox can fail while a path that it covers is being deleted; then it is made again.
+        Creating a sandbox can fail while a path that it covers is being deleted; then it is created again.
         """
         words = ""
         await asyncio.to_thread(self._prepare, context)
@@ -128,9 +130,10 @@ class SessionCommands:
         )
 
     def _prepare(self, context: ToolContext) -> None:
-        """Loads what starts commands, and prepares the sandbox, both in a thread: the event loop must not wait for them.
+        """Loads the code that starts commands and prepares the sandbox, both in a thread: the event loop must not wait
+        for them.
 
-        What fails here fails again at the start, which reports it.
+        A failure here happens again at the start, which reports it.
         """
         from hermes.tools.process import command_process  # noqa: F401
         from hermes.tools.sandbox import restore  # noqa: F401
@@ -154,7 +157,7 @@ class SessionCommands:
         *,
         takes_input: bool = False,
     ) -> RunningCommand:
-        """Starts a command with the reach of the call."""
+        """Starts a command with the reach of its call."""
         if (
             "\0" in command
             or len(command.encode(errors="replace")) > _MAX_COMMAND_BYTES
@@ -227,14 +230,14 @@ class SessionCommands:
 
         self._guarding.remove(protection)
         if not _may_write(running.fence):
-            return []  # whatever changed there, the command did not do it
+            return []  # these changes were not made by the command
         undone = self._undo(protection)
         written = protection.record_notes(running.fence.hermes_home)
         protection.unmark()
         return [*undone, listed(written)] if written else undone
 
     def _undo(self, protection: "Protection") -> list[str]:
-        """Restores files that run later. What is moved aside goes where no command can write or link."""
+        """Restores files that run later. Whatever is moved aside goes where no command can write or create links."""
         changed = protection.changed()
         notes: list[str] = []
         if (protection.is_cut or protection.is_product_cut) and not self._told_cut:

@@ -1,7 +1,7 @@
-"""`terminal`: runs a command for the model. The current folder persists between the calls of a session.
+"""`terminal`: runs a command for the model.
 
-Output is shown while it comes. All processes of a command end with the call, or with the session if it was started in
-the background.
+The current folder persists between the calls of a session. Output is shown while it arrives. All processes of a command
+end with the call, or with the session if it was started in the background.
 """
 
 import re
@@ -36,7 +36,7 @@ _WITHOUT_RIGHTS = lazy_pattern(
 _CHANGE_REFUSED = lazy_pattern(
     r"(?i)read-only file system|resource busy|\b(EROFS|EBUSY)\b"
 )
-"""What a program says when it may not change or replace a file that is mounted read-only."""
+"""Messages of programs that may not change or replace a file because it is mounted read-only."""
 _WITHOUT_NETWORK = lazy_pattern(
     r"(?i)network is unreachable|address family not|name resolution|(could not|couldn't|cannot) resolve"
     r"|name or service not known|\b(ENETUNREACH|EAI_AGAIN|ENOTFOUND)\b|failed to establish a new connection"
@@ -45,7 +45,7 @@ _WITHOUT_NETWORK = lazy_pattern(
 _ABOUT_SECRETS = lazy_pattern(
     r"(?i)environment variable|\bdotenv\b|\bKeyError\b|(api|secret|access|private)[ _-]?key|credential|password|\btoken"
 )
-"""What a program says when a setting or a key is missing."""
+"""Messages of programs that lack a setting or a key."""
 _SEARCHED_CHARACTERS = 6000
 _MAX_SECRET_FILES_NAMED = 3
 
@@ -153,7 +153,7 @@ class TerminalTool:
         )
 
     def _require_session(self, session: str) -> None:
-        """Checks the session: a terminal has one current folder, so it serves only one."""
+        """Checks that the terminal is used by one session only, because it has one current folder."""
         if self._session not in ("", session):
             raise ToolFailed(
                 "This terminal belongs to another session.",
@@ -162,7 +162,7 @@ class TerminalTool:
         self._session = session
 
     def _move(self, last: Path | None, folder: Path) -> bool:
-        """Remembers the folder in which the command ended, if it is another one."""
+        """Records the folder in which the command ended, if it is another one."""
         if last is None or last == folder or last == folder.resolve():
             return False
         self._folder = last
@@ -188,16 +188,15 @@ class TerminalTool:
 
 
 def _may_be_stopped(running: RunningCommand, text: str) -> bool:
-    """Whether the output looks as if the sandbox stopped something. A command that has the network has network errors
-    of its own.
-    """
+    """Whether the output looks as if the sandbox stopped something. A command with network access has network errors of
+    its own."""
     if running.fence.reach == "workspace" and _WITHOUT_NETWORK.search(text):
         return True
     return _WITHOUT_RIGHTS.search(text) is not None or _names_hidden(running, text)
 
 
 def _refusal(running: RunningCommand, text: str) -> str:
-    """Says what to do if the sandbox kept protected files as they were. `git switch` succeeds nevertheless."""
+    """Says what to do if the sandbox kept protected files unchanged. `git switch` succeeds nevertheless."""
     names = _refused_changes(text[-_SEARCHED_CHARACTERS:]) if running.confined else ""
     return names and (
         f"\n[The sandbox did not let this command change {names}, which can instruct agents or run programs later. The"
@@ -207,7 +206,7 @@ def _refusal(running: RunningCommand, text: str) -> str:
 
 
 def _refused_changes(text: str) -> str:
-    """Names the protected paths of the workspace that the output says could not be changed."""
+    """Names the protected paths of the workspace that, according to the output, could not be changed."""
     from hermes.tools.sandbox.protected_paths import PROTECTED
 
     refused = [line for line in text.splitlines() if _CHANGE_REFUSED.search(line)]
@@ -226,7 +225,7 @@ def _mentions(line: str, name: str) -> bool:
 
 
 def _missed_secrets(running: RunningCommand, text: str) -> str:
-    """Names hidden secret files of the workspace that a command may have needed."""
+    """Names secret files of the workspace that are hidden but that the command may have needed."""
     from hermes.tools.sandbox.protected_paths import secrets_of
 
     files = secrets_of(running.fence).files
@@ -244,7 +243,7 @@ def _missed_secrets(running: RunningCommand, text: str) -> str:
 
 
 def _names_hidden(running: RunningCommand, text: str) -> bool:
-    """Whether a path is reported missing that is only hidden."""
+    """Whether a path is reported as missing that is only hidden."""
     if "No such file" not in text:
         return False
     from hermes.tools.sandbox.protected_paths import hidden

@@ -1,8 +1,8 @@
-"""The child process of `run_python`: what runs around the model's code.
+"""The child process of `run_python`: the code around the model's code.
 
-Its text is given to a fresh interpreter, so it imports nothing but the standard library. It talks to Hermes in lines of
-JSON: on its input it is told the code, the tools and a pipe; into that pipe it asks for calls, and their results come
-back on its input. The code itself has no input.
+Its text is given to a fresh interpreter, so it imports only the standard library. It exchanges lines of JSON with
+Hermes: its input brings the code, the tools and the name of a pipe; it writes requests for calls into that pipe, and
+the results arrive on its input. The code itself has no input.
 """
 
 import ast
@@ -24,11 +24,11 @@ _NAME = "<code>"
 
 
 class ToolError(Exception):
-    """A tool could not do what was asked."""
+    """A tool could not do what it was asked to do."""
 
 
 class Channel:
-    """The line to Hermes. Calls may come from several threads."""
+    """The connection to Hermes. Several threads may make calls."""
 
     def __init__(self) -> None:
         self._lines = os.fdopen(os.dup(0), "rb")
@@ -42,14 +42,14 @@ class Channel:
         self._is_over = False
 
     def task(self) -> dict[str, Any]:
-        """What to do; from then on results are taken in."""
+        """Returns the task; from then on, results are accepted."""
         task: dict[str, Any] = json.loads(self._lines.readline())
         self._handle = os.open(task["pipe"], os.O_WRONLY)
         threading.Thread(target=self._listen, daemon=True).start()
         return task
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Has Hermes call a tool, and waits for the result."""
+        """Makes Hermes call a tool, and waits for the result."""
         number = next(self._numbers)
         answer = self._waiting.setdefault(number, queue.SimpleQueue())
         line = (
@@ -79,10 +79,10 @@ class Channel:
 def tools_module(
     specs: list[dict[str, Any]], call: Callable[[str, Mapping[str, Any]], str]
 ) -> types.ModuleType:
-    """The module `tools`: one function for each tool, with its signature and description."""
+    """The module `tools`: one function per tool, with its signature and description."""
 
     def by_name(name: str, **arguments: Any) -> str:
-        """Calls a tool by the name Hermes knows it by."""
+        """Calls a tool by its name in Hermes."""
         return call(name, arguments)
 
     module = types.ModuleType("tools")
@@ -132,7 +132,7 @@ def _function(
 
 
 def run(code: str, namespace: dict[str, Any]) -> int:
-    """Runs the code; a value in its last line is shown. Returns the exit code."""
+    """Runs the code and shows the value of an expression in its last line. Returns the exit code."""
     linecache.cache[_NAME] = (len(code), None, code.splitlines(keepends=True), _NAME)
     try:
         tree = ast.parse(code, _NAME)

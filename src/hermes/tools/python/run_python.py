@@ -1,6 +1,6 @@
 """`run_python`: runs Python code that calls tools. What the code reads stays out of the conversation.
 
-The code runs in a process of its own. Each call it makes goes through `ToolContext.call`: it is logged, judged and
+The code runs in a separate process. Each call it makes goes through `ToolContext.call`: it is logged, judged and
 approved like any other call.
 """
 
@@ -78,7 +78,7 @@ class PythonRunner:
 
 
 def _with_python(surroundings: Surroundings) -> Surroundings:
-    """Makes the folders of our Python readable."""
+    """Makes the folders of Hermes' Python readable."""
     own = tuple(Path(folder).resolve() for folder in (sys.prefix, sys.base_prefix))
     return msgspec.structs.replace(
         surroundings, readable=(*surroundings.readable, *own)
@@ -161,7 +161,7 @@ class _Run:
                     request = msgspec.json.decode(line, type=_Request)
                     group.create_task(self._answer(request, writer, pause))
         finally:
-            writer.close()  # the program must not wait for an answer that does not come
+            writer.close()  # otherwise the program would wait for an answer that never comes
 
     async def _answer(
         self, request: _Request, writer: asyncio.StreamWriter, pause: "Pausable"
@@ -185,7 +185,7 @@ class _Run:
         found = self._tools.get(request.name)
         if found is None:
             return ToolResult(text=f"There is no tool {request.name!r} here.", ok=False)
-        # What only looks may run together, as in a reply; what changes something runs alone.
+        # Calls that only read may run together, as in a reply; calls that change something run alone.
         async with (
             self._together if found.effect in ("read", "network") else self._alone
         ):
@@ -196,7 +196,7 @@ class _Run:
 
 
 class Pausable:
-    """A timeout that stands still while calls are made, because the user may be asked about one."""
+    """A timeout that is paused while calls are made, because the user may be asked about one."""
 
     def __init__(self, seconds: float) -> None:
         self.limit = asyncio.timeout(seconds)
@@ -226,7 +226,7 @@ def _send(writer: asyncio.StreamWriter, message: Mapping[str, Any]) -> None:
 
 
 def _unfenced(text: str) -> tuple[str, str]:
-    """Removes the fence around text of others, which is for models, not for code. Returns the text and its source."""
+    """Removes the fence around text from outside, which is for models, not for code. Returns the text and its source."""
     fenced = re.fullmatch(_FENCE, text)
     if not fenced:
         return text, ""

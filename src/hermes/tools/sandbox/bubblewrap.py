@@ -1,6 +1,5 @@
 """Bubblewrap gives a command its own view of the machine: everything is read-only except its workspace and temporary
-folder, secrets are covered, and processes, network and devices are its own.
-"""
+folder, secrets are covered, and it has its own processes, network and devices."""
 
 import os
 import stat
@@ -33,7 +32,7 @@ _VISIBLE_IN_RUN = (
     "/run/NetworkManager/resolv.conf",
     "/run/current-system",
 )
-"""What programs need of /run to look up names and to be found. The rest are sockets of other programs."""
+"""The parts of /run that programs need to look up names and to be found. The rest are sockets of other programs."""
 _KERNEL_SETTINGS = (
     "/proc/sys",
     "/proc/sysrq-trigger",
@@ -43,7 +42,7 @@ _KERNEL_SETTINGS = (
     "/proc/acpi",
     "/proc/scsi",
 )
-"""The machine's settings. Root could write them, because the kernel checks the file's owner and no capability."""
+"""The machine's settings. Root could write them, because the kernel checks the file's owner instead of a capability."""
 _END_WITH_HERMES = "--die-with-parent"
 _MEMORY_FOLDER_BYTES = 256 * 1024**2
 _ROOT_CAPABILITIES = (
@@ -55,7 +54,7 @@ _ROOT_CAPABILITIES = (
     "CAP_SETGID",
     "CAP_KILL",
 )
-"""The capabilities root keeps: to work with files of any owner where writing is possible at all."""
+"""The capabilities that root keeps: to work with files of any owner where writing is possible at all."""
 
 
 class Bubblewrap:
@@ -80,12 +79,12 @@ class Bubblewrap:
         self._secrets: dict[Path, frozenset[Identity]] = {}
 
     def prepare(self, fence: Fence) -> None:
-        """Finds what must be hidden, which takes a while in a large workspace."""
+        """Finds the paths to hide, which takes a while in a large workspace."""
         if fence.reach != "machine":
             self._view(fence)
 
     def start(self, launch: ConfinedLaunch, fence: Fence) -> Started:
-        """Starts a program in namespaces of its own, which end with it and with Hermes."""
+        """Starts a program in its own namespaces, which end with it and with Hermes."""
         if fence.reach == "machine":
             return Started(launch.start())
         calls = self._calls
@@ -98,11 +97,11 @@ class Bubblewrap:
     def _start_supervised(
         self, launch: ConfinedLaunch, fence: Fence, calls: SyscallNumbers
     ) -> Started:
-        """Starts a program about which the kernel asks: before it begins, and what it may connect to."""
+        """Starts a program about which the kernel asks Hermes: before it begins, and about its connections."""
         try:
             code = outside_namespaces(calls, fence.reach)
             notices = load_filter(calls, code, asks=True)
-        except OSError:  # somebody around this Hermes is asked already
+        except OSError:  # another process around this Hermes is already asked
             return self._start(launch, fence, supervised=False)
         try:
             started = self._start(launch, fence, supervised=True)
@@ -132,19 +131,19 @@ class Bubblewrap:
                 os.close(filter_file)
 
     def _is_setuid(self) -> bool:
-        """Whether bubblewrap needs privileges that a filter before it takes away."""
+        """Whether bubblewrap needs privileges that an earlier filter would take away."""
         return not self._administrator and bool(
             self._program.stat().st_mode & stat.S_ISUID
         )
 
     def _arguments(self, fence: Fence) -> tuple[list[str], ExpectedMounts]:
-        """Returns the command line up to the program, and what must be mounted. Later mounts cover earlier ones."""
+        """Returns the command line up to the program, and the required mounts. Later mounts cover earlier ones."""
         view = self._view(fence)
         own = [fence.workspace] if is_workspace(fence.workspace) else []
         doors = [path for path in sockets(fence) if not _within(path, view.hidden)]
         inside = [path for path in doors if _within(path, own)]
-        # Where the kernel asks about connections, or there are no Unix sockets, nothing
-        # outside needs a cover, which could not be mounted once the socket is gone.
+        # If the kernel asks about connections, or there are no Unix sockets, nothing
+        # outside needs a cover; mounting one would fail once the socket is gone.
         covers = doors if self._calls is None else []
         outside = [path for path in covers if path not in inside]
         gone = [Path("/run"), Path("/tmp")]  # noqa: S108 - others take their place
@@ -170,7 +169,7 @@ class Bubblewrap:
         return arguments, mounts
 
     def _view(self, fence: Fence) -> "_View":
-        """Returns what stays the same from command to command; built again when there is more or less to hide."""
+        """Returns the mounts that all commands share; built again when the paths to hide change."""
         known = self._views.get(fence)
         if known is not None and known.found.is_current():
             return known
@@ -203,7 +202,8 @@ class Bubblewrap:
     def _own_mounts(
         self, fence: Fence, own: list[Path], opened: list[Path]
     ) -> Iterator[str]:
-        """What the command may write to, and what it may read although it is in a hidden folder (`opened`)."""
+        """The paths that the command may write, and those that it may read although they are in a hidden folder
+        (`opened`)."""
         yield from self._memory("/var/tmp", "1777")  # noqa: S108
         yield from ("--bind", str(fence.temporary), "/tmp")  # noqa: S108
         for path in opened:
@@ -213,17 +213,17 @@ class Bubblewrap:
         for workspace in own if not fence.read_only else ():
             yield from _program_mounts(workspace, fence.programs)
         yield from _each("--ro-bind-try", map(str, fence.readable))
-        for path in opened:  # read-only once what may be seen is mounted in it
+        for path in opened:  # read-only after the visible parts are mounted in it
             yield from ("--remount-ro", str(path))
 
     def _memory(self, place: str, mode: str) -> Iterator[str]:
-        """Mounts a folder in memory with a bounded size, if this bubblewrap can."""
+        """Mounts a folder in memory, with a size limit if this version of bubblewrap can."""
         if self._sizes:
             yield from ("--size", str(_MEMORY_FOLDER_BYTES))
         yield from ("--perms", mode, "--tmpfs", place)
 
     def _closed(self) -> Iterator[str]:
-        """Makes folders in memory read-only: /dev, which needs no new files, and those whose size can't be bounded."""
+        """Makes folders in memory read-only: /dev, which needs no new files, and those whose size can't be limited."""
         for place in ("/dev",) if self._sizes else ("/dev", "/run", "/var/tmp"):  # noqa: S108
             yield from ("--remount-ro", place)
 
@@ -264,7 +264,7 @@ class _View(msgspec.Struct, frozen=True):
 
 
 def _covered(paths: Iterable[Path]) -> Iterator[str]:
-    """Covers folders with empty ones, and files with a device that can't be opened there."""
+    """Covers folders with empty ones, and files with a device that can't be opened."""
     for path in paths:
         if path.is_dir():
             yield from (
@@ -280,10 +280,10 @@ def _covered(paths: Iterable[Path]) -> Iterator[str]:
 
 
 def _read_only_paths(own: Iterable[Path]) -> Iterator[str]:
-    """Yields what must stay read-only in the workspace, including this Hermes if it runs from there.
+    """Yields the paths in the workspace that must stay read-only, including this Hermes if it runs from there.
 
-    Links are left alone; nothing can be written through a link that leads out of the workspace. What does not exist yet
-    is handled by `restore`, because mounting over it would create it.
+    Links are left alone, because nothing can be written through a link that leads out of the workspace. `restore`
+    handles paths that do not exist yet, because mounting over them would create them.
     """
     for workspace in own:
         yield from (str(path) for path in own_code() if workspace in path.parents)

@@ -1,8 +1,9 @@
-"""Remembers which confined commands run, so that project notes they write are not trusted before they have ended.
+"""Records which confined commands are running, so that project notes they write are not trusted before they have ended.
 
-Each running command has a marker in Hermes' home: a file with what was there when it began. The process of Hermes that
-runs the command holds a lock on it. A marker that nobody locks is left over from a process that was killed: until
-`restore.settle_left_over` has looked at that workspace, whatever changed there counts as written by the command.
+Each running command has a marker in Hermes' home: a file that describes the workspace when the command began. The
+Hermes process that runs the command holds a lock on it. A marker without a lock was left by a process that was killed:
+until `restore.settle_left_over` has examined that workspace, everything that changed there counts as written by the
+command.
 """
 
 import contextlib
@@ -19,23 +20,23 @@ from hermes.primitives.files import make_private_folder, sync_folder
 
 FOLDER = "run/commands"
 CLOCK_NS = 100_000_000
-"""How far the kernel's clock for files may be behind."""
+"""How far the kernel's clock for files may lag behind."""
 Stamps: TypeAlias = dict[str, tuple[int, ...]]
 
 
 class CommandStart(msgspec.Struct, frozen=True, kw_only=True):
-    """What a workspace was like when a command began."""
+    """The state of a workspace when a command began."""
 
     workspace: str
     began_ns: int
     notes: Stamps
     """The project notes that the command may be able to write."""
     read_only: tuple[str, ...] = ()
-    """Those that the kernel protects from it."""
+    """The project notes that the kernel protects from it."""
     is_cut: bool = False
-    """Whether there are more folders than were searched."""
+    """Whether there were more folders than the search covers."""
     is_product_cut: bool = False
-    """Whether there are more folders that builds make than were searched."""
+    """Whether there were more folders made by builds than the search covers."""
 
 
 class CommandMarker:
@@ -45,14 +46,14 @@ class CommandMarker:
         folder = make_private_folder(hermes_home / FOLDER)
         self._lock = FileLock(folder / os.urandom(8).hex())
         try:
-            self._lock.try_acquire()  # before anything is in it: an empty marker is nobody's yet
+            self._lock.try_acquire()  # before it has any content: an empty marker does not count yet
             self.write(start)
         except BaseException:
             self.remove()
             raise
 
     def write(self, start: CommandStart) -> None:
-        """Sets what was there when the command began."""
+        """Stores the state when the command began."""
         data = to_json(msgspec.to_builtins(start))
         os.pwrite(self._lock.fd, data.ljust(os.fstat(self._lock.fd).st_size), 0)
 
@@ -76,14 +77,14 @@ class LeftOver(NamedTuple):
 
 
 def running_starts(hermes_home: Path) -> Iterator[CommandStart]:
-    """What the workspaces of all commands that have not been seen to end were like when those began."""
+    """The state of each workspace when its command began, for all commands that are not known to have ended."""
     for path in _markers(hermes_home):
         if (start := _read(path)) is not None:
             yield start
 
 
 def left_over(hermes_home: Path) -> Iterator[LeftOver]:
-    """The markers of processes that were killed, each locked while the caller looks at it."""
+    """The markers of processes that were killed, each locked while the caller examines it."""
     for path in _markers(hermes_home):
         with contextlib.suppress(OSError), FileLock(path, create=False) as lock:
             if lock.try_acquire() and (start := _read(path)) is not None:
@@ -91,7 +92,7 @@ def left_over(hermes_home: Path) -> Iterator[LeftOver]:
 
 
 def to_json(value: object) -> bytes:
-    """Encodes names of files too that are not UTF-8, which msgspec refuses: a command chooses them."""
+    """Encodes file names even if they are not UTF-8, which msgspec refuses: a command chooses them."""
     return json.dumps(value).encode()
 
 

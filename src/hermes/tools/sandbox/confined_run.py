@@ -1,4 +1,4 @@
-"""Runs one short program in the sandbox, waits for it within limits, and returns what it wrote."""
+"""Runs one short program in the sandbox, with limits, and returns its output."""
 
 import os
 import select
@@ -20,7 +20,7 @@ _EXIT_TIMEOUT_S = 10.0  # for a program that has written everything
 
 
 class ConfinedProgram(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that may write only to its temporary folder, and what it may use."""
+    """A program that may write only to its temporary folder, and its limits."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
@@ -30,11 +30,11 @@ class ConfinedProgram(msgspec.Struct, frozen=True, kw_only=True):
     hermes_home: Path = Path("/nonexistent")
     """A folder that the program can't see."""
     readable: tuple[Path, ...] = ()
-    """Folders that it must see, wherever they are."""
+    """Folders that it must be able to read, wherever they are."""
 
 
 class ConfinedOutput(msgspec.Struct, frozen=True):
-    """What a program wrote. Without an exit code, it took too long, wrote too much or was killed."""
+    """The output of a program. Without an exit code, it took too long, wrote too much or was killed."""
 
     data: bytes
     exit_code: int | None
@@ -83,7 +83,7 @@ def run_confined(
 
 
 def _read_all(pipe: int, timeout_s: float, max_bytes: int) -> tuple[bytes, bool]:
-    """What the process writes, and whether that is all: it may take too long or write too much."""
+    """Returns the output of the process, and whether it is complete: the process may take too long or write too much."""
     chunks: list[bytes] = []
     size = 0
     deadline = time.monotonic() + timeout_s

@@ -1,4 +1,4 @@
-"""What a command is confined to: where it may write, what it may not see, and how far it reaches."""
+"""The confinement of a command: where it may write, what it may not see, and how far it reaches."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,16 +42,20 @@ class ConfinedLaunch(msgspec.Struct, frozen=True):
     output: int
     pass_fds: tuple[int, ...] = ()
     supervised: bool = False
-    """Whether somebody answers the kernel's questions about the program. Without, bubblewrap gives it no Unix sockets."""
+    """Whether Hermes answers the kernel's questions about the program. Without answers, bubblewrap gives it no Unix
+    sockets."""
 
     is_probe: bool = False
-    """Whether it ends by itself at once. Nothing then ends it together with Hermes: bubblewrap's first process could be
-    killed before it lets the second one go, which would wait for ever."""
+    """Whether it ends by itself at once.
+
+    If so, nothing makes it end together with Hermes: bubblewrap's first process could be killed before it releases the
+    second one, which would then wait forever.
+    """
 
     def start(
         self, prefix: Sequence[str] = (), more_fds: tuple[int, ...] = ()
     ) -> "Popen[bytes]":
-        """Starts the program in a session of its own, so that it has no terminal to type into."""
+        """Starts the program in a separate session, so that it has no terminal to type into."""
         return Popen(
             [*prefix, *self.argv],
             cwd=self.folder,
@@ -69,11 +73,11 @@ class Started(msgspec.Struct, frozen=True):
 
     process: "Popen[bytes]"
     notices: int = -1
-    """A file on which the kernel asks what the program may do, or -1; see `seccomp_notify`."""
+    """The file on which the kernel asks what the program may do, or -1; see `seccomp_notify`."""
     mounts: ExpectedMounts | None = None
-    """What must be mounted before the program may begin, if it runs in namespaces and the kernel asks."""
+    """The mounts required before the program may begin, if it runs in namespaces and the kernel asks."""
     ends_with_hermes: bool = False
-    """Whether the kernel ends the program when Hermes ends, and everything it started when it ends."""
+    """Whether the kernel ends the program when Hermes ends, and everything it started when the program ends."""
 
 
 class Sandbox(Protocol):
@@ -84,11 +88,11 @@ class Sandbox(Protocol):
 
     @property
     def why(self) -> str:
-        """Why this is not the best kind of sandbox, or what it can't do; empty if there is nothing to say."""
+        """Why this is not the best kind of sandbox, or what it can't do; empty if there is nothing to report."""
         ...
 
     def prepare(self, fence: Fence) -> None:
-        """Does the slow part of a start, which may run in another thread."""
+        """Does the slow part of a start, possibly in another thread."""
         ...
 
     def start(self, launch: ConfinedLaunch, fence: Fence) -> Started:
@@ -97,7 +101,7 @@ class Sandbox(Protocol):
 
 
 class NoSandbox(msgspec.Struct, frozen=True):
-    """A sandbox that confines nothing, and says why."""
+    """No sandbox: confines nothing, and says why."""
 
     why: str
     kind: Kind = "none"

@@ -70,7 +70,7 @@ def _best_sandbox(search_path: str, user_home: Path) -> Sandbox:
 
 
 def landlock_or_none(why: str) -> Sandbox:
-    """Returns the second best sandbox, if it works; `why` says why it is not the best."""
+    """Returns the second-best sandbox, if it works; `why` says why the best one is not used."""
     calls = calls_of(platform.machine())
     if calls is None:
         return NoSandbox(
@@ -99,7 +99,7 @@ def landlock_or_none(why: str) -> Sandbox:
 
 
 def find_bubblewrap(search_path: str, user_home: Path) -> Path | None:
-    """Returns the program `bwrap`: the system's, then one on the search path, then a downloaded one."""
+    """Returns the program `bwrap`: the system's, else the one on the search path, else a downloaded one."""
     for program in _bubblewraps(search_path, user_home):
         try:
             info = program.stat()
@@ -121,7 +121,7 @@ def _bubblewraps(search_path: str, user_home: Path) -> Iterator[Path]:
 
 
 def _try(sandbox: Sandbox) -> str:
-    """Runs a program that does nothing; returns what went wrong, or nothing."""
+    """Runs a program that does nothing; returns what went wrong, or an empty text."""
     with (
         tempfile.TemporaryDirectory(prefix="hermes-") as name,
         tempfile.TemporaryFile() as output,
@@ -153,7 +153,7 @@ def _exit_code(started: Started) -> int | None:
     code: int | None = None
     with contextlib.suppress(subprocess.TimeoutExpired):
         code = started.process.wait(_TRY_TIMEOUT_S)
-    if code != 0:  # what it started may still wait for it, in its group
+    if code != 0:  # something that it started may still be waiting for it, in its group
         with contextlib.suppress(ProcessLookupError):
             os.killpg(started.process.pid, signal.SIGKILL)
         started.process.wait()

@@ -1,6 +1,6 @@
 """Starts programs from a thread that has confined itself: the limits of a thread also apply to what it starts.
 
-Nothing of Hermes' own runs in a process that was forked and not yet replaced.
+No code of Hermes runs in a process between fork and exec.
 """
 
 import ctypes
@@ -21,8 +21,11 @@ class _Program(ctypes.Structure):
 
 
 def start_in_thread(start: Callable[[], Started], *, stays: bool = False) -> Started:
-    """Starts a program from a thread of its own. With `stays` the thread ends after the program: the kernel can end a
-    program together with the thread that started it."""
+    """Starts a program from a separate thread.
+
+    With `stays`, the thread ends after the program: the kernel can end a program together with the thread that started
+    it.
+    """
     outcome: list[Started | BaseException] = []
     has_started = threading.Event()
 
@@ -59,7 +62,7 @@ def load_filter(calls: SyscallNumbers, code: bytes, *, asks: bool) -> int:
 
 
 def check(result: int) -> int:
-    """Raises OSError if a call of the C library failed."""
+    """Raises OSError if a call to the C library failed."""
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -1,5 +1,7 @@
-"""Reads which files a git repository tracks, from its index. Git itself is never run for this: in a repository that a
-command made, its settings would decide what else is run, and nothing would confine that.
+"""Reads from git's index which files a repository tracks.
+
+Git itself is never run for this: in a repository that a command made, its settings would decide what else runs, without
+any confinement.
 """
 
 import os
@@ -15,7 +17,7 @@ _POINTER = b"gitdir: "
 
 
 def index_of(repository: str) -> str:
-    """Where the index of a repository is; `.git` can be a file that names another folder."""
+    """The path of a repository's index; `.git` can be a file that names another folder."""
     place = f"{repository}/.git"
     pointer = _content(place, 4096)
     if pointer.startswith(_POINTER):
@@ -24,7 +26,7 @@ def index_of(repository: str) -> str:
 
 
 def tracked(repository: str) -> frozenset[str]:
-    """The names of the files in the index, relative to the repository; none when it can't be read."""
+    """The names of the files in the index, relative to the repository; none if it can't be read."""
     data = _content(index_of(repository), _MAX_INDEX_BYTES)
     for size in _HASH_BYTES:
         try:
@@ -35,7 +37,7 @@ def tracked(repository: str) -> frozenset[str]:
 
 
 def _names(data: bytes, hash_size: int) -> Iterator[bytes]:
-    """The names, which git keeps in order. ValueError when these are none, as with hashes of another size."""
+    """The names, in git's order. Raises ValueError if the content has another form, as with hashes of another size."""
     mark, version, count = struct.unpack_from(">4sII", data)
     if mark != b"DIRC" or version not in (2, 3, 4):
         raise ValueError("not an index")  # not translated
@@ -58,7 +60,7 @@ def _names(data: bytes, hash_size: int) -> Iterator[bytes]:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """A number of as many bytes as it needs, and where it ends."""
+    """Decodes a number of variable length, and returns where it ends."""
     value = data[at] & 0x7F
     while data[at] & 0x80:
         at += 1
@@ -67,7 +69,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _content(path: str, most: int) -> bytes:
-    """The content of a regular file; nothing for anything else, which could block its reader."""
+    """The content of a regular file; empty for anything else, which could block its reader."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):

@@ -1,6 +1,7 @@
-"""Which parts of a git repository run programs: its hooks, and all settings that are not known to run none.
+"""Recognises the parts of a git repository that run programs: its hooks, and all settings that are not known to be
+harmless.
 
-A repository that a command made is the command's own, but whoever works in it later does so without a fence.
+A repository that a command made belongs to the command, but whoever works in it later is not confined.
 """
 
 import os
@@ -21,7 +22,7 @@ _HARMLESS = r"""(?x) ^(?!.*(hook|command|cmd|program|editor|helper|exec)) (
 _HEADER = r'\[([A-Za-z0-9.-]+)(?:[ \t]+"(?:[^"\\]|\\.)*")?\]'
 _SETTING = r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=(.*))?$"
 _UNREADABLE = r"[\x00-\x08\x0b-\x1f\x7f]|\\(\n|$)"
-"""Control characters, and a backslash at the end of a line: git continues a value there, but not a comment."""
+"""Control characters, and a backslash at the end of a line, where git continues a value but not a comment."""
 
 
 def modules(git: str) -> list[str]:
@@ -38,8 +39,8 @@ def modules(git: str) -> list[str]:
 
 
 def points_into(pointer: Path, gits: AbstractSet[str]) -> bool:
-    """Whether a `.git` file names a git folder that is looked after, or a working tree of one with no settings of its
-    own that run something."""
+    """Whether a `.git` file names a git folder that is being watched, or a working tree of one that has no settings of
+    its own that run something."""
     try:
         text = pointer.read_text(errors="replace")[:4096]
     except OSError:
@@ -76,7 +77,7 @@ def runs_something(path: Path, git: Path, content: bytes | str) -> bool:
 
 
 def is_harmless(content: bytes) -> bool:
-    """Whether every setting is known to run nothing. What git could read in another way is not."""
+    """Whether every setting is known to run nothing. Anything that git might read differently is not harmless."""
     settings = content.decode(errors="replace")
     if re.search(_UNREADABLE, settings):
         return False

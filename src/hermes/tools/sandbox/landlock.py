@@ -1,7 +1,7 @@
-"""Landlock and a filter of system calls, for machines where bubblewrap can't be used.
+"""Landlock and a filter of system calls, for machines on which bubblewrap can't be used.
 
-Both apply to the thread that asks for them and to what it starts. So a thread is made for each command: it confines
-itself, starts the command, and ends. Nothing of Hermes' own runs in a process that was forked and not yet replaced.
+Both apply to the thread that requests them and to what it starts. So each command gets a thread that confines itself,
+starts the command, and ends. No code of Hermes runs in a process between fork and exec.
 """
 
 import contextlib
@@ -25,7 +25,8 @@ t = translator(__name__)
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _NO_NEW_PRIVILEGES, _DROP_BOUND, _CAPABILITIES = 38, 24, 0x20080522
 _KEPT_CAPABILITIES = (0, 1, 3, 4, 5, 6, 7)
-"""What root keeps: files of any owner (chown, dac_override, fowner, fsetid), signals, becoming another user."""
+"""The capabilities that root keeps: for files of any owner (chown, dac_override, fowner, fsetid), for signals, and for
+becoming another user."""
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REMOVE = 1 << 4 | 1 << 5
 _MAKE = (
@@ -55,12 +56,12 @@ class _Beneath(ctypes.Structure):
 
 
 def landlock_abi() -> int:
-    """The version of Landlock the kernel offers; 0 when it offers none."""
+    """The version of Landlock that the kernel offers; 0 if it offers none."""
     return max(0, ctypes.CDLL(None).syscall(_CREATE, None, ctypes.c_size_t(0), 1))
 
 
 class Landlock:
-    """Confines with Landlock of some version, and with filters for a known processor."""
+    """Confines with a version of Landlock, and with filters for a known processor."""
 
     kind: Kind = "landlock"
 
@@ -71,12 +72,12 @@ class Landlock:
         self.why = f"{why} {_weakness(abi)}".strip()
 
     def prepare(self, fence: Fence) -> None:
-        """Makes the rules, which takes long when many folders must be listed."""
+        """Builds the rules, which takes long if many folders must be listed."""
         if fence.reach != "machine":
             self._ruleset(fence)
 
     def start(self, launch: ConfinedLaunch, fence: Fence) -> Started:
-        """Starts it from a thread that has confined itself."""
+        """Starts a program from a thread that has confined itself."""
         if fence.reach == "machine":
             return Started(launch.start())
         ruleset = self._ruleset(fence)
@@ -92,7 +93,9 @@ class Landlock:
         check(libc.syscall(_RESTRICT, ruleset, 0))
         try:
             notices = self._filter(fence, attended=True)
-        except OSError:  # somebody outside attends already, and so holds us
+        except (
+            OSError
+        ):  # another supervisor outside is already asked, and so confines us
             attended, notices = False, self._filter(fence, attended=False)
         try:
             return Started(launch.start(), notices if attended else -1)
@@ -108,7 +111,7 @@ class Landlock:
         return load_filter(self._calls, code, asks=attended)
 
     def _ruleset(self, fence: Fence) -> int:
-        """The rules for a fence, made again only when a folder has changed that had to be listed for them."""
+        """The rules for a fence, built again only when a folder has changed that had to be listed for them."""
         known = self._rules.get(fence)
         if known and known.times == _times(known.listed):
             return known.ruleset
@@ -161,7 +164,7 @@ def _build(abi: int, fence: Fence) -> _Rules:
 
 
 def around(folder: Path, secret: Sequence[Path], listed: list[Path]) -> Iterator[Path]:
-    """The fewest paths that cover a folder without what is secret in it; `listed` gets the folders looked into."""
+    """The fewest paths that cover a folder without its secrets; adds the folders it searches to `listed`."""
     if folder in secret:
         return
     if not any(path.is_relative_to(folder) for path in secret) and folder != Path("/"):
@@ -179,7 +182,7 @@ def around(folder: Path, secret: Sequence[Path], listed: list[Path]) -> Iterator
 def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, access: int) -> None:
     try:
         handle = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:  # gone meanwhile, or not ours to see
+    except OSError:  # gone meanwhile, or not readable for us
         return
     try:
         if not stat.S_ISDIR(os.fstat(handle).st_mode):
@@ -195,12 +198,12 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, access: int) -> None:
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:
-    """Drops the capabilities of root that bypass Landlock, above all looking into other processes."""
+    """Drops those capabilities of root that bypass Landlock, above all access to other processes."""
     for capability in range(64):
         if capability not in _KEPT_CAPABILITIES:
             libc.prctl(
                 _DROP_BOUND, capability, 0, 0, 0
-            )  # fails for whoever has none, and for those unknown here
+            )  # fails without capabilities, and for unknown ones
     header = (ctypes.c_uint32 * 2)(_CAPABILITIES, 0)
     sets = (
         ctypes.c_uint32 * 6
@@ -222,8 +225,10 @@ def _times(folders: Iterable[Path]) -> tuple[int, ...]:
 
 
 def _weakness(abi: int) -> str:
-    """Landlock allows whole folders. A file in one that a command works in can't be left out: new files beside it could
-    not be read either."""
+    """What Landlock can't do: it allows whole folders.
+
+    It can't hide a file in a folder where a command works, because then new files beside it would be unreadable too.
+    """
     secrets = t.logged("A project's own secret files are not hidden from commands.")
     if abi < 3:
         return t.logged(

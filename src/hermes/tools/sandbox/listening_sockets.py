@@ -1,4 +1,4 @@
-"""Asks the kernel which files the sockets of this machine are bound to, whatever they are called now."""
+"""Asks the kernel to which files the sockets of this machine are bound, whatever the files are called now."""
 
 import os
 import socket
@@ -9,12 +9,12 @@ _ERROR, _DONE = 2, 3
 _ALL_STATES, _SHOW_FILE = 0xFFFFFFFF, 2
 _HEADER, _MESSAGE = 16, 16
 _FILE = 1
-_TIMEOUT_S = 1.0
+_REPLY_TIMEOUT_S = 1.0
 _READ_BYTES = 256 * 1024
 
 
 def bound_inodes() -> set[int]:
-    """Returns the inode numbers (32 bits) of the files that sockets of this network are bound to. Raises OSError."""
+    """Returns the inode numbers (32 bits) of the files to which sockets of this network are bound. Raises OSError."""
     return {inode for inode, _ in bound_files()}
 
 
@@ -28,7 +28,7 @@ def bound_files() -> set[tuple[int, int]]:
     with socket.socket(
         socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG
     ) as kernel:
-        kernel.settimeout(_TIMEOUT_S)
+        kernel.settimeout(_REPLY_TIMEOUT_S)
         kernel.send(
             struct.pack("<IHHII", _HEADER + len(body), _BY_FAMILY, _DUMP, 1, 0) + body
         )
@@ -45,7 +45,7 @@ def bound_files() -> set[tuple[int, int]]:
 
 
 def kernel_device(st_dev: int) -> int:
-    """Returns a device number in the form that the kernel uses inside."""
+    """Returns a device number in the kernel's internal form."""
     return os.major(st_dev) << 20 | os.minor(st_dev)
 
 

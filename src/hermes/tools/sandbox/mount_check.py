@@ -1,7 +1,7 @@
 """Checks what bubblewrap really mounted, before the command begins.
 
-Bubblewrap mounts by path. A command that runs at the same time in the same workspace can put a link where a folder was,
-so that a folder from outside is mounted, or so that a secret file is not the one that is covered.
+Bubblewrap mounts by path. A command that runs at the same time in the same workspace can replace a folder by a link, so
+that a folder from outside is mounted, or so that a secret file is not the one that is covered.
 """
 
 import os
@@ -18,8 +18,9 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 
-_ROUNDS = 4
-"""Mounts and files can't be read at the same time. What is swapped back and forth differs in one of the rounds."""
+_CHECK_ROUNDS = 4
+"""How many times mounts and files are compared: they can't be read at the same time, but files that are swapped back
+and forth differ in one of the rounds."""
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _NULL = "/null"
 _MEMORY = ("tmpfs", "devtmpfs")
@@ -28,7 +29,7 @@ FileIdentity: TypeAlias = tuple[int, int, int]
 
 
 class Mount(NamedTuple):
-    """A line of `mountinfo`: which part of which file system is where."""
+    """A line of `mountinfo`: a part of a file system, and where it is mounted."""
 
     number: str
     device: str
@@ -38,17 +39,17 @@ class Mount(NamedTuple):
 
 
 class ExpectedMounts(msgspec.Struct, frozen=True):
-    """What must be mounted in a workspace: the files and folders at these paths, as they were when they were found."""
+    """The mounts required in a workspace: the files and folders at these paths, as they were when they were found."""
 
     workspace: Path
     identities: dict[str, FileIdentity | None] = {}
 
     def problem(self, pid: int) -> str:
-        """Returns what is wrong with the mounts of a process, or nothing."""
+        """Returns what is wrong with the mounts of a process; empty if nothing is."""
         if not self.identities:
             return ""  # the command has no workspace to write to
         here = {mount.number: mount for mount in _mounts(os.getpid(), "/")}
-        for _ in range(_ROUNDS):
+        for _ in range(_CHECK_ROUNDS):
             mounts = list(_mounts(pid, str(self.workspace)))
             for path, identity in self.identities.items():
                 if identity is None or identity_of(path) != identity:
@@ -63,12 +64,12 @@ class ExpectedMounts(msgspec.Struct, frozen=True):
 
 
 def expected(workspace: Path, paths: Iterable[str]) -> ExpectedMounts:
-    """Returns what must be mounted: each of these paths in a workspace, and nothing from elsewhere."""
+    """Returns the required mounts: each of these paths in a workspace, and nothing from elsewhere."""
     return ExpectedMounts(workspace, {path: identity_of(path) for path in paths})
 
 
 def identity_of(path: str) -> FileIdentity | None:
-    """Returns what tells a file or folder from any other; None for a link, or if there is nothing."""
+    """Returns an identity that no other file or folder has; None for a link, or if there is nothing."""
     try:
         info = os.lstat(path)
     except OSError:
@@ -79,9 +80,8 @@ def identity_of(path: str) -> FileIdentity | None:
 
 
 def _foreign(mounts: Iterable[Mount], here: dict[str, Mount]) -> str:
-    """Returns a place where something else is mounted than what Hermes sees there (`here`), or nothing. Covers are
-    ignored.
-    """
+    """Returns a path at which something else is mounted than what Hermes sees there (`here`); empty if there is none.
+    Ignores covers."""
     for mount in mounts:
         if mount.kind in _MEMORY and mount.root in ("/", _NULL):
             continue
@@ -91,7 +91,7 @@ def _foreign(mounts: Iterable[Mount], here: dict[str, Mount]) -> str:
 
 
 def _seen_at(place: str, here: dict[str, Mount]) -> tuple[str, str]:
-    """Returns which part of which file system Hermes has under this name."""
+    """Returns the file system, and its part, that Hermes sees at this path."""
     handle = os.open(place, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         facts = Path(f"/proc/self/fdinfo/{handle}").read_text().split()
@@ -105,7 +105,7 @@ def _seen_at(place: str, here: dict[str, Mount]) -> tuple[str, str]:
 
 
 def _mounts(pid: int, folder: str) -> Iterator[Mount]:
-    """Yields what is mounted at or below a folder, as a process sees it."""
+    """Yields the mounts at or below a folder, as a process sees them."""
     text = Path(f"/proc/{pid}/mountinfo").read_bytes().decode(errors="surrogateescape")
     name = Path(folder).name
     is_plain = name.isascii() and name.isalnum()  # others may be escaped

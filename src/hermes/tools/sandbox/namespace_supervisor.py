@@ -1,6 +1,6 @@
-"""Answers the kernel's questions about a command in namespaces: may it begin, and what may it connect to.
+"""Answers the kernel's questions about a command in namespaces: whether it may begin, and to what it may connect.
 
-Sockets of other programs can't be kept out by mounts, because one may appear in the workspace at any time. So Hermes makes
+Mounts can't exclude sockets of other programs, because one may appear in the workspace at any time. So Hermes makes
 each connection itself, on the command's own socket, to a file that it holds open and has checked.
 """
 
@@ -33,10 +33,10 @@ _OPENAT2, _GET_FILE = 437, 438
 _IN_ROOT = 0x10
 _MAX_ADDRESS_BYTES = 128
 _MAX_CONNECTING = 64
-"""Connections that one command may wait for at the same time."""
+"""How many connections of one command may wait at the same time."""
 _FAMILY_BYTES = 2
 _SETTLED_NS = 1_000_000_000
-"""How old a socket's file must be to be in the kernel's list for certain."""
+"""How old a socket's file must be to be certainly in the kernel's list."""
 _OWN = re.compile(r"/proc/self/(cwd|root|fd/\d+)(?=/|$)")
 
 
@@ -53,7 +53,7 @@ class NamespaceSupervisor:
         self._connecting = threading.BoundedSemaphore(_MAX_CONNECTING)
 
     def answer(self, notice: SyscallNotice) -> None:
-        """Answers one question; about a connection, in a thread of its own, because it may take long."""
+        """Answers one question; if it is about a connection, in a separate thread, because that may take long."""
         if notice.number != self._connect:
             self._begin(notice)
         elif self._connecting.acquire(blocking=False):
@@ -67,7 +67,7 @@ class NamespaceSupervisor:
             self._channel.answer(notice, errno.EAGAIN)
 
     def _begin(self, notice: SyscallNotice) -> None:
-        """Lets bubblewrap start the command if it mounted what it should have. Nobody can mount anything there later."""
+        """Lets bubblewrap start the command if the mounts are as required. After that, nobody can mount anything there."""
         if self._has_begun:
             self._channel.let_pass(notice)
             return
@@ -95,7 +95,7 @@ class NamespaceSupervisor:
 
 
 def _connect_for(notice: SyscallNotice, channel: NoticeChannel) -> int:
-    """Connects a socket of the command as it asked. Returns an error number, or 0."""
+    """Connects a socket of the command as requested. Returns an error number, or 0."""
     number, at, length, *_ = notice.arguments
     length &= 0xFFFFFFFF
     if length > _MAX_ADDRESS_BYTES:
@@ -137,12 +137,13 @@ def _connect_to_file(own: socket.socket, handle: int, pid: int) -> int:
 
 
 def _is_others(info: os.stat_result, pid: int) -> bool:
-    """Returns whether a socket outside the command's network is bound to a file. Raises OSError if the kernel can't say."""
+    """Returns whether a socket outside the command's network is bound to a file. Raises OSError if the kernel can't
+    tell."""
     inode = info.st_ino & 0xFFFFFFFF
     devices = {device for bound, device in bound_files() if bound == inode}
     if not devices:
         return False
-    # Some file systems have other device numbers for their files than the kernel's list has.
+    # In some file systems, files have other device numbers than in the kernel's list.
     name = f" {os.major(info.st_dev)}:{os.minor(info.st_dev)} "
     is_comparable = name in Path(f"/proc/{pid}/mountinfo").read_text(errors="replace")
     return not is_comparable or kernel_device(info.st_dev) in devices
@@ -152,7 +153,7 @@ def _is_others(info: os.stat_result, pid: int) -> bool:
 def _opened(pid: int, address: bytes) -> "contextlib.Iterator[int]":
     """Opens the file of an address as the command would find it, without using it.
 
-    Every name and link is looked up below the command's root. Hermes' own root holds sockets that the command must not
+    Every name and link is resolved below the command's root. Hermes' own root has sockets that the command must not
     see, and `bound_files` does not list those of programs with another network, such as containers.
     """
     path = _place(pid, os.fsdecode(address[_FAMILY_BYTES:].partition(b"\0")[0]))
@@ -168,7 +169,8 @@ def _opened(pid: int, address: bytes) -> "contextlib.Iterator[int]":
 
 
 def _place(pid: int, path: str) -> str:
-    """Returns a path from the command's root. Folders that only a process itself can name are put in their place."""
+    """Returns a path from the command's root, with folders that only the process itself can name replaced by their real
+    paths."""
     if found := _OWN.match(path):
         return os.readlink(f"/proc/{pid}/{found[1]}") + path[found.end() :]  # noqa: PTH115 - a link of the kernel's
     if path.startswith("/"):
@@ -178,7 +180,7 @@ def _place(pid: int, path: str) -> str:
 
 @contextlib.contextmanager
 def _file_of(pid: int, number: int) -> "contextlib.Iterator[socket.socket]":
-    """Takes a copy of a socket that a process holds open. Raises OSError if it holds none of that number."""
+    """Duplicates a socket that a process holds open. Raises OSError if the process has none with that number."""
     process = os.pidfd_open(_leader(pid))
     try:
         handle = check(_libc().syscall(_GET_FILE, process, number, 0))
@@ -194,7 +196,7 @@ def _file_of(pid: int, number: int) -> "contextlib.Iterator[socket.socket]":
 
 
 def _leader(thread: int) -> int:
-    """Returns the process of a thread."""
+    """Returns the process to which a thread belongs."""
     for line in Path(f"/proc/{thread}/status").read_text().splitlines():
         if line.startswith("Tgid:"):
             return int(line.split()[1])

@@ -1,4 +1,5 @@
-"""Says which paths of the machine a confined command may not read, and which of its workspace it may not change.
+"""Decides which paths of the machine a confined command may not read, and which paths of its workspace it may not
+change.
 
 Secrets are listed by name, because no kernel knows what a secret is. Only existing paths are returned, resolved.
 """
@@ -77,9 +78,9 @@ PROTECTED = (
 OF_A_GIT_FOLDER = ("hooks", "config", "config.worktree", "commondir", "info/attributes")
 _MAX_NESTED_PATHS = 300
 _MAX_SOCKET_FOLDERS = 5_000
-"""Folders of a workspace that are searched for sockets."""
+"""How many folders of a workspace are searched for sockets."""
 _MAX_SEARCHES = 16
-"""Workspaces whose last search is remembered."""
+"""For how many workspaces the last search is remembered."""
 
 
 def hidden(fence: Fence, secrets: Iterable[str] = ()) -> tuple[Path, ...]:
@@ -96,12 +97,12 @@ def hidden(fence: Fence, secrets: Iterable[str] = ()) -> tuple[Path, ...]:
 
 
 def is_workspace(folder: Path) -> bool:
-    """Whether a command may get a folder to write in: not the system itself, nor all homes at once."""
+    """Whether a command may write in a folder at all: not if it is part of the system, or contains all homes."""
     return str(folder) not in _SYSTEM_FOLDERS
 
 
 def protected(workspace: Path) -> list[str]:
-    """Returns what must not change in a workspace, existing or not, and in repositories directly below it."""
+    """Returns the paths that must not change in a workspace, existing or not, and in repositories directly below it."""
     by_project = project_rules(workspace).protected_paths(workspace)
     existing = (path for path in by_project if os.path.exists(path))  # noqa: PTH110 - as text, like the others
     return list(dict.fromkeys((*_protected(workspace, _nearby(workspace)), *existing)))
@@ -113,10 +114,10 @@ def _protected(workspace: Path, near: "_Nearby") -> list[str]:
 
 
 def watched(workspace: Path) -> "Watched":
-    """Returns what must not change in a workspace, and in repositories at any depth.
+    """Returns the paths that must not change in a workspace, and in repositories at any depth.
 
-    Repositories further down are only watched, not made read-only, because what builds and tests make there must be
-    easy to delete.
+    Repositories further down are only watched, not made read-only, because anything that builds and tests create there
+    must be easy to delete.
     """
     found = find_repositories(workspace)
     near = _nearby(workspace)
@@ -140,23 +141,23 @@ def watched(workspace: Path) -> "Watched":
 
 
 class Watched(msgspec.Struct, frozen=True):
-    """What `watched` found, as absolute paths."""
+    """The result of `watched`, as absolute paths."""
 
     names: tuple[str, ...]
     gits: dict[str, str]
-    """The git folder that a name belongs to."""
+    """The git folder to which a name belongs."""
     deep: frozenset[str]
     """Git folders that are only watched."""
     notes: tuple[str, ...]
     """Project notes in sub-folders, which a checkout may bring."""
     is_cut: bool
-    """Whether there are more folders than were searched, not counting what builds make."""
+    """Whether there are more folders than the search covers, not counting those made by builds."""
     is_product_cut: bool
-    """Whether there are more folders that builds make than were searched."""
+    """Whether there are more folders made by builds than the search covers."""
 
 
 def git_of(gits: Iterable[str]) -> dict[str, str]:
-    """Maps what decides in each git folder what git runs to that folder."""
+    """Maps the paths that decide what git runs to their git folder."""
     return {f"{git}/{name}": git for git in gits for name in OF_A_GIT_FOLDER}
 
 
@@ -192,7 +193,7 @@ def _leads_to_folder(path: str, mode: int) -> bool:
 
 
 class Hidden(msgspec.Struct, frozen=True):
-    """What `hidden` found, valid until one of the folders that it searched changes."""
+    """The result of `hidden`, valid until one of the searched folders changes."""
 
     places: tuple[Path, ...]
     folders: tuple[str, ...]
@@ -205,7 +206,8 @@ class Hidden(msgspec.Struct, frozen=True):
 
 
 def find_hidden(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> Hidden:
-    """Returns the paths to hide, and what shows whether they are current. What is `known` as secret stays hidden."""
+    """Returns the paths to hide, and what is needed to check whether they are current. Paths `known` as secret stay
+    hidden."""
     own = secrets_of(fence, known)
     folders = tuple(dict.fromkeys(os.path.dirname(path) for path in _candidates(fence)))  # noqa: PTH120 - many, and fast
     folders += own.looked_at
@@ -214,7 +216,7 @@ def find_hidden(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> Hid
 
 
 def secrets_of(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> SecretFiles:
-    """Returns the workspace's own secret files, if they are hidden."""
+    """Returns the workspace's own secret files, if they are to be hidden."""
     confined = (
         fence.hide_secrets
         and fence.reach != "machine"
@@ -224,7 +226,7 @@ def secrets_of(fence: Fence, known: AbstractSet[Identity] = frozenset()) -> Secr
 
 
 def _times(folders: Iterable[str]) -> tuple[int, ...]:
-    """Returns when each folder changed, by the time that a command can't set."""
+    """Returns when each folder changed, by the timestamp that a command can't set."""
     times: list[int] = []
     for folder in folders:
         try:
@@ -235,10 +237,11 @@ def _times(folders: Iterable[str]) -> tuple[int, ...]:
 
 
 def sockets(fence: Fence, table: Path = Path("/proc/net/unix")) -> tuple[Path, ...]:
-    """Returns the sockets that other programs on this machine listen on: a command could make them act for it.
+    """Returns the sockets on which other programs on this machine listen: a command could make those programs act for
+    it.
 
-    A socket may have been renamed, or named from another folder; then every file of the workspace counts that the
-    kernel knows as a socket. Sockets of commands without the network are not in the kernel's table, so those commands
+    A socket may have been renamed or bound through another folder; then every file of the workspace that the kernel
+    knows as a socket counts. Sockets of commands without the network are not in the kernel's table, so those commands
     can talk to each other.
     """
     try:
@@ -314,7 +317,7 @@ def _special_files(folder: str) -> tuple[str, ...]:
 
 
 def _search(folder: str) -> _Search:
-    """Searches a folder from the outside in."""
+    """Searches a folder from the outermost folders inwards."""
     waiting, files, times = deque([folder]), list[str](), dict[str, int]()
     while waiting and len(times) < _MAX_SOCKET_FOLDERS:
         place = waiting.popleft()
@@ -332,7 +335,7 @@ def _search(folder: str) -> _Search:
 
 
 def _changed_at(folder: str) -> int:
-    """Returns when a folder changed, by the time that a command can't set."""
+    """Returns when a folder changed, by the timestamp that a command can't set."""
     try:
         return os.lstat(folder).st_ctime_ns
     except OSError:
@@ -355,7 +358,7 @@ def _candidates(fence: Fence) -> Iterator[str]:
 
 
 def _homes(user_home: str) -> list[str]:
-    """Returns all homes that can be read: for root, everybody's."""
+    """Returns all readable homes: for root, everybody's."""
     homes = (user_home, *_children("/home"), "/root")
     return list(
         dict.fromkeys(home for home in homes if os.access(home, os.R_OK | os.X_OK))
@@ -386,7 +389,7 @@ def _folders(workspace: Path) -> list[str]:
 def _real(paths: Iterable[str]) -> Iterator[Path]:
     for path in paths:
         try:
-            os.lstat(path)  # most are not there, and this is the fastest way to know
+            os.lstat(path)  # most do not exist, and this is the fastest way to find out
             real = os.path.realpath(path, strict=True)
             mode = os.stat(real).st_mode  # noqa: PTH116
         except (OSError, ValueError):

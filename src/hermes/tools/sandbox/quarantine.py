@@ -1,7 +1,7 @@
-"""Moves what a command left out of the way, and puts files back, never through a link the command prepared.
+"""Moves files that a command left out of the way, and puts files back, never through a link that the command prepared.
 
-Hermes does this without a fence around itself. So every step goes through a folder that is held open, and a name is
-only used in such a folder: whatever a link says, nothing is read or written where it leads.
+Hermes itself is not confined while it does this. So every step goes through a folder that is held open, and a name is
+used only within such a folder: wherever a link leads, nothing is read or written there.
 """
 
 import contextlib
@@ -20,15 +20,15 @@ _COPY_BYTES = 1024 * 1024
 
 
 class QuarantineFolder:
-    """A folder of Hermes' own that no command can write to. It takes what is moved away."""
+    """A folder of Hermes' own to which no command can write. It receives the files that are moved away."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @contextlib.contextmanager
     def within(self, top: Path, folder: Path, *, make: bool) -> Iterator[int]:
-        """Holds a folder below `top` open. What stands in its way is moved here. -1 when it is not there and is not
-        to be made."""
+        """Holds a folder below `top` open. Anything in its way is moved here. Yields -1 if it does not exist and should
+        not be created."""
         handle = os.open(top, _FOLDER)
         try:
             for name in folder.relative_to(top).parts:
@@ -43,7 +43,7 @@ class QuarantineFolder:
                 os.close(handle)
 
     def take(self, folder: int, name: str) -> None:
-        """Moves what has this name in an open folder here, if anything has."""
+        """Moves the entry with this name in an open folder here, if there is one."""
         try:
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
         except FileNotFoundError:
@@ -78,7 +78,7 @@ class QuarantineFolder:
 
 
 def put(folder: int, name: str, mode: int, content: bytes | str) -> None:
-    """Makes a file or a link in an open folder, where nothing of that name may be."""
+    """Creates a file or a link in an open folder; there must be nothing of that name."""
     if stat.S_ISLNK(mode):
         os.symlink(content, name, dir_fd=folder)
         return
@@ -89,7 +89,7 @@ def put(folder: int, name: str, mode: int, content: bytes | str) -> None:
 
 
 def _copy(folder: int, name: str, to: int, new: str) -> None:
-    """Copies from one disk to another. Pipes, sockets and devices hold nothing to keep."""
+    """Copies from one disk to another. Pipes, sockets and devices have no content to keep."""
     mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     if stat.S_ISLNK(mode):
         os.symlink(os.readlink(name, dir_fd=folder), new, dir_fd=to)

@@ -1,6 +1,6 @@
 """Finds the repositories of a workspace at any depth, as git would: by `.git`, or by the contents of a git folder.
 
-The search is bounded, goes from the outermost folders inwards, and does not read a folder again that has not changed.
+The search is bounded, goes from the outermost folders inwards, and does not read unchanged folders again.
 """
 
 import functools
@@ -17,22 +17,22 @@ from hermes.tools.sensitive import is_build_product
 
 MAX_FOLDERS = 2_000
 MAX_FOLDERS_WITH_PRODUCTS = 10_000
-"""Folders that builds and package managers make are searched too, up to this number of folders."""
+"""How many folders made by builds and package managers are searched, in addition to the others."""
 _SETTLED_NS = 100_000_000
-"""How long ago a folder must have changed to be trusted: the kernel's clock is coarse."""
+"""How old the last change of a folder must be to be trusted: the kernel's clock is coarse."""
 
 
 class Repositories(msgspec.Struct, frozen=True):
     """The repositories of a workspace, as absolute paths."""
 
     gits: tuple[str, ...]
-    """Git folders: `.git`, and folders that git takes for one by what is in them."""
+    """Git folders: `.git`, and folders whose contents make git treat them as one."""
     pointers: tuple[str, ...]
     """Files and links called `.git`, which say where the git folder is."""
     is_cut: bool
-    """Whether there are more folders than were searched, not counting what builds make."""
+    """Whether there are more folders than the search covers, not counting those made by builds."""
     is_product_cut: bool
-    """Whether there are more folders that builds make than were searched."""
+    """Whether there are more folders made by builds than the search covers."""
     notes: tuple[str, ...] = ()
     """Files with the names of project notes."""
 
@@ -61,7 +61,7 @@ def find_repositories(workspace: Path) -> Repositories:
         looked_at += 1
         try:
             folder = _look(path, known.get(path))
-        except OSError:  # gone, or not ours to read
+        except OSError:  # gone, or not readable for us
             continue
         if folder.stamp[2] < settled:
             unchanged[path] = folder
@@ -111,7 +111,7 @@ def _look(path: str, known: _Folder | None) -> _Folder:
 
 
 def _is_git_folder(names: Mapping[str, bool]) -> bool:
-    """Whether git would take a folder with these entries for a git folder."""
+    """Whether git would treat a folder with these entries as a git folder."""
     return "HEAD" in names and (
         "commondir" in names or names.keys() >= {"objects", "refs"}
     )

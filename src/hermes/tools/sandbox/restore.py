@@ -1,11 +1,11 @@
 """Restores the files of a workspace that run later (hooks, start-up files, editors' tasks) after a command.
 
-Bubblewrap makes those that exist read-only, but can't protect a name that does not exist yet without creating it;
-Landlock can protect neither. So when the command has ended, changed files are restored and new ones are moved aside.
+Bubblewrap makes existing ones read-only, but can't protect a name that does not exist yet without creating it; Landlock
+can protect neither. So when the command has ended, changed files are restored and new ones are moved aside.
 
-New project notes (AGENTS.md and the like) stay, because a person may have made them while the command ran: no trace says
-who did. They run nothing, and Hermes reads them only once a person has accepted them (`written_notes`). One that has a
-second name is moved aside too: later commands could write it by that name.
+New project notes (AGENTS.md and the like) stay, because a person may have made them while the command ran: nothing
+shows who did. They run nothing, and Hermes reads them only once a person has accepted them (`written_notes`). A note
+with a second name is moved aside too: later commands could write it by that name.
 """
 
 import errno
@@ -44,7 +44,7 @@ log = logging.getLogger("hermes.tools")
 _MAX_CONTENT_BYTES = 256 * 1024
 """Larger files are compared by size and time."""
 _MAX_CONTENTS = 400
-"""Files whose content is remembered; the others are compared by size and time."""
+"""How many files have their content remembered; the others are compared by size and time."""
 _MAX_FILES_PER_NAME = 2_000
 _MAX_UNDO_ROUNDS = 50
 
@@ -60,7 +60,7 @@ class Undone(NamedTuple):
 
 
 class Protection:
-    """What was there before a command ran. `held`: the kernel protects what exists, so another process changed it."""
+    """The state before a command ran. `held`: the kernel protects existing files, so another process changed them."""
 
     def __init__(self, workspace: Path, *, held: bool) -> None:
         self._workspace = workspace
@@ -68,7 +68,7 @@ class Protection:
         self.is_cut = False
         """Whether the last search stopped because there were too many folders."""
         self.is_product_cut = False
-        """Whether it stopped because there were too many that builds make."""
+        """Whether it stopped because there were too many folders made by builds."""
         began_ns = time.time_ns()
         found = watched(workspace)
         read_only, self._writable = _notes_by_protection(workspace, held=held)
@@ -88,7 +88,7 @@ class Protection:
         self._read_only = _read_only_folders(found) if held else {}
         self._before: dict[Path, State] = {}
         self._accepted: set[Path] = set()
-        """What was replaced since, which the kernel no longer protects."""
+        """Files that were replaced since, so that the kernel no longer protects them."""
         self._deep: dict[Path, str] = {}
         """Files of git folders that the kernel does not protect, with the folder."""
         self._crowded = {
@@ -101,7 +101,7 @@ class Protection:
         self._folders = {Path(folder): _identity(Path(folder)) for folder in folders}
 
     def accept(self, path: Path) -> None:
-        """Takes a file as it is now, because another call changed it with approval."""
+        """Accepts a file as it is now, because another call changed it with approval."""
         names = set(watched(self._workspace).names)
         if above := [name for name in map(str, (path, *path.parents)) if name in names]:
             self._existed.update(above)
@@ -123,14 +123,14 @@ class Protection:
             self._marker.write(self._start)
 
     def mark(self, hermes_home: Path) -> None:
-        """Notes in Hermes' home that the command runs, until `record_notes` or `unmark`."""
+        """Records in Hermes' home that the command is running, until `record_notes` or `unmark`."""
         if not hermes_home.is_dir():
-            return  # no session reads notes for it
+            return  # no session reads notes from it
         settle_left_over(hermes_home)
         self._marker = CommandMarker(hermes_home, self._start)
 
     def sync_mark(self) -> None:
-        """Makes the mark survive a power cut: for a command that runs for long."""
+        """Makes the mark survive a power cut, for commands that run for a long time."""
         if self._marker is not None:
             self._marker.sync()
 
@@ -141,7 +141,7 @@ class Protection:
             self._marker = None
 
     def changed(self) -> list[Path]:
-        """Returns what changed. A new repository is no change as long as it runs nothing."""
+        """Returns what changed. A new repository does not count as a change while it runs nothing."""
         changed = {path for path in list(self._before) if self._is_changed(path)}
         found = watched(self._workspace)
         self.is_cut = found.is_cut
@@ -152,8 +152,8 @@ class Protection:
         return sorted(changed)
 
     def record_notes(self, hermes_home: Path) -> list[Path]:
-        """Remembers the project notes that were there at the last `changed` and are written since the command began."""
-        # What `undo` has restored is another file with the same content.
+        """Records the project notes that existed at the last `changed` and were written since the command began."""
+        # A file that `undo` has restored is another file with the same content.
         own = [path for path, was in self._writable.items() if digest_of(path) != was]
         found = (*self._found_notes, *sorted(self._new_notes), *own)
         return _record(
@@ -165,9 +165,9 @@ class Protection:
         )
 
     def undo(self, aside: Path) -> "Undone":
-        """Restores what changed, and moves what is there now to `aside`, a folder no command can write to."""
+        """Restores what changed, and moves the current files to `aside`, a folder to which no command can write."""
         done, left = dict[Path, None](), dict[Path, None]()
-        for _ in range(_MAX_UNDO_ROUNDS):  # moving something away may reveal more
+        for _ in range(_MAX_UNDO_ROUNDS):  # moving something away may uncover more
             changed = [
                 path for path in self.changed() if path not in done and path not in left
             ]
@@ -234,7 +234,7 @@ class Protection:
         return not self._is_held(path) or path in self._accepted
 
     def _is_held(self, path: Path) -> bool:
-        """Whether the kernel kept the command from changing this path: then somebody else did."""
+        """Whether the kernel kept the command from changing this path, so that somebody else must have done it."""
         return self._held and not any(
             identity != _identity(folder)
             for folder, identity in self._folders.items()
@@ -242,7 +242,7 @@ class Protection:
         )
 
     def _appeared(self, name: str, found: Watched) -> Iterator[Path]:
-        """Yields what is new under a protected name and must go."""
+        """Yields new entries under a protected name that must be removed."""
         if not os.path.lexists(name):
             return
         if name not in self._existed:
@@ -250,14 +250,14 @@ class Protection:
         elif name not in self._crowded:
             is_same = self._read_only.get(name, ()) == _identity(Path(name))
             if is_same and self._is_held(Path(name)):
-                return  # the new files are a person's
+                return  # the new files may be a person's
             for file in itertools.islice(_files(name), _MAX_FILES_PER_NAME):
                 if file not in self._before:
                     yield file
 
     def _new(self, name: str, found: Watched) -> Iterator[Path]:
-        """Yields what must go of a protected name that did not exist: all of it, but of a new repository only what
-        runs something."""
+        """Yields what must be removed under a protected name that did not exist: everything, but from a new repository
+        only what runs something."""
         path, git = Path(name), found.gits.get(name, "")
         if self._is_note(path):
             self._new_notes.add(name)
@@ -274,12 +274,13 @@ class Protection:
         yield from (file for file in files if _runs_something(file, Path(git)))
 
     def _is_note(self, path: Path) -> bool:
-        """Whether a path is a project note: a file with one name, not a link or a folder that could lead elsewhere."""
+        """Whether a path is a project note: a file with a single name, not a link or a folder that could lead
+        elsewhere."""
         if path.parent != self._workspace or path.name not in PROJECT_FILES:
             return False
         try:
             info = path.lstat()
-        except OSError:  # somebody removed it a moment ago
+        except OSError:  # somebody removed it in the meantime
             return False
         return stat.S_ISREG(info.st_mode) and info.st_nlink == 1
 
@@ -299,7 +300,8 @@ class Protection:
 
 
 def settle_left_over(hermes_home: Path) -> None:
-    """Records what commands wrote whose Hermes was killed: all that changed since they began, as nobody saw them end."""
+    """Records the notes that commands wrote whose Hermes was killed: everything that changed since they began, because
+    nobody saw them end."""
     for path, start in left_over(hermes_home):
         found = watched(Path(start.workspace))
         own = (note for note in _own_notes(start.workspace) if os.path.lexists(note))
@@ -354,7 +356,7 @@ def _read_only_folders(found: Watched) -> dict[str, tuple[int, int] | None]:
 
 
 def _is_single(note: str, notes: list[str]) -> bool:
-    """Whether a note can only be written by a name that the kernel protects; a link may lead to another note."""
+    """Whether a note can be written only by a name that the kernel protects; a link may lead to another note."""
     real = os.path.realpath(note)
     try:
         info = os.lstat(real)

@@ -1,6 +1,7 @@
-"""Filters of system calls, as programs for the kernel: what no confined command needs, and what a reach leaves out.
+"""Filters of system calls, as programs for the kernel: they refuse what no confined command needs, and what its reach
+does not include.
 
-Everything is allowed but what is listed. Written by hand for the two processors that Hermes supports; `calls_of`
+Everything that is not listed is allowed. Written by hand for the two processors that Hermes supports; `calls_of`
 returns None for any other.
 """
 
@@ -17,9 +18,12 @@ _EPERM, _ENOSYS, _EAFNOSUPPORT, _EOPNOTSUPP = 1, 38, 97, 95
 _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16  # offsets in seccomp_data
 _X32 = 0x40000000
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
-_STREAM, _PACKETS = 1, 5  # the kinds that are connected
+_STREAM, _PACKETS = 1, 5  # socket types with a connection
 _NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* flag
-_TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: typing into a terminal
+_TERMINAL_INPUT = (
+    0x5412,
+    0x541C,
+)  # TIOCSTI, TIOCLINUX: simulate typing into a terminal
 _SET_OWNER = (
     0x8901,
     0x8902,
@@ -32,9 +36,12 @@ _OWNER_COMMANDS = (
 _PIDFD_SEND = 424
 _OPENAT2 = 437
 BOUNDS = (6, 10)
-"""RLIMIT_NPROC and RLIMIT_LOCKS: how many processes, and the mark by which they are found. Once set, they can't be changed."""
+"""RLIMIT_NPROC and RLIMIT_LOCKS: the number of processes, and the mark by which they are found. Once set, they can't be
+changed."""
 _SET_ID = 0o6000
-_CREATES = 0x400040  # O_CREAT, O_TMPFILE: only with these an opening call has a mode
+_CREATES = (
+    0x400040  # O_CREAT, O_TMPFILE: an opening call has a mode only with one of these
+)
 _LOAD_FILTER = 22  # PR_SET_SECCOMP
 _FILE_FLAGS = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR: chattr
 
@@ -56,14 +63,14 @@ class SyscallNumbers(msgspec.Struct, frozen=True):
     prlimit: int
     setrlimit: int
     attributes: tuple[int, ...]
-    """Extended attributes: refused where only Landlock holds, which does not know of them."""
+    """Extended attributes: refused if only Landlock confines, which does not cover them."""
     attended: "dict[str, int]"
-    """Calls that change what a file is, by name: answered one by one where only Landlock holds."""
+    """Calls that change the attributes of a file, by name: answered one by one if only Landlock confines."""
     signals: "dict[str, int]"
     opening: "dict[int, int]"
-    """Calls that can make a file, with the place of its mode among the arguments; that of the flags is before it."""
+    """Calls that can create a file, with the position of the mode among the arguments; the flags come before it."""
     making: "dict[int, int]"
-    """Calls that always make one, with the place of its mode."""
+    """Calls that always create one, with the position of the mode."""
     prctl: int
 
 
@@ -128,7 +135,7 @@ _CALLS = {
 }  # fmt: skip
 _CLONE3 = 435
 _MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
-"""Where the mode is among the arguments."""
+"""The position of the mode among the arguments."""
 
 
 def calls_of(machine: str) -> SyscallNumbers | None:
@@ -139,8 +146,11 @@ def calls_of(machine: str) -> SyscallNumbers | None:
 def inside_namespaces(
     calls: SyscallNumbers, reach: Reach, *, supervised: bool
 ) -> bytes:
-    """For a command with a network and files of its own. It has Unix sockets only if somebody decides what it connects
-    to (`supervised`), and none if it shares the network."""
+    """For a command with its own network and files.
+
+    It has Unix sockets only if Hermes decides about their connections (`supervised`), and none if it shares the
+    network.
+    """
     has_unix = supervised and reach == "workspace"
     families = (_UNIX, _INET, _INET6) if has_unix else (_INET, _INET6)
     program = [
@@ -156,8 +166,11 @@ def inside_namespaces(
 
 
 def outside_namespaces(calls: SyscallNumbers, reach: Reach) -> bytes:
-    """For bubblewrap itself and the command in it: asks before the command begins, when bubblewrap has mounted everything
-    and loads the command's filter, and about each connection where the command has Unix sockets."""
+    """For bubblewrap itself and the command in it.
+
+    Asks before the command begins, when bubblewrap has mounted everything and loads the command's filter, and about
+    each connection if the command has Unix sockets.
+    """
     program: list[Instruction] = [
         (_LOAD, 0, 0, _NUMBER),
         *_when(calls.prctl, _ask_about(0, (_LOAD_FILTER,))),
@@ -170,8 +183,12 @@ def outside_namespaces(calls: SyscallNumbers, reach: Reach) -> bytes:
 def beside_landlock(
     calls: SyscallNumbers, reach: Reach, *, attended: bool, signals: bool
 ) -> bytes:
-    """For a command that only Landlock holds: no network but by reach, no sockets of other programs, and questions to
-    the attendant about what Landlock does not see (`signals` too, on kernels where it does not see those)."""
+    """For a command that only Landlock confines: network only if its reach includes it, and no sockets of other
+    programs.
+
+    Asks the supervisor about everything that Landlock does not cover (including `signals` on kernels where it does not
+    cover those).
+    """
     program = [*_preamble(calls), *_always(calls)]
     families = (_UNIX,) if reach == "workspace" else (_INET, _INET6)
     program += [*_sockets(calls, families), *_pairs(calls)]
@@ -198,7 +215,7 @@ def beside_landlock(
 
 
 def _preamble(calls: SyscallNumbers) -> Iterator[Instruction]:
-    """Leaves the call's number loaded; calls of another processor's kind are refused."""
+    """Loads the call's number; refuses calls in another processor's format."""
     yield (_LOAD, 0, 0, _ARCH)
     yield (_EQUAL, 1, 0, calls.arch)
     yield _errno(_EPERM)
@@ -213,14 +230,14 @@ def _always(calls: SyscallNumbers) -> Iterator[Instruction]:
         yield from _deny(number, _EPERM)
     yield from _deny(
         _CLONE3, _ENOSYS
-    )  # its flags are out of sight, and libraries fall back to clone
+    )  # its flags are in memory, and libraries fall back to clone
     flags: list[Instruction] = [
         (_LOAD, 0, 0, _ARGUMENTS),
         (_ANY_BIT, 0, 1, _NEW_NAMESPACES),
     ]
     yield from _when(calls.clone, [*flags, _errno(_EPERM)])
     yield from _when(calls.ioctl, _argument_among(1, _TERMINAL_INPUT, _EPERM))
-    yield from _deny(_OPENAT2, _ENOSYS)  # the mode is out of sight there too
+    yield from _deny(_OPENAT2, _ENOSYS)  # its mode is in memory too
     for number, index in calls.opening.items():
         flags = [
             (_LOAD, 0, 0, _ARGUMENTS + 8 * (index - 1)),
@@ -232,8 +249,8 @@ def _always(calls: SyscallNumbers) -> Iterator[Instruction]:
 
 
 def _sockets(calls: SyscallNumbers, families: Sequence[int]) -> Iterator[Instruction]:
-    """Only sockets of these families, of Unix ones only those with a connection, and of netlink only the table of routes,
-    which looking up names needs."""
+    """Allows only sockets of these families: of Unix sockets only those with a connection, and of netlink only the
+    routing table, which resolving names needs."""
     body: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS)]
     for family in families:
         if family == _UNIX:
@@ -264,7 +281,8 @@ def _sockets(calls: SyscallNumbers, families: Sequence[int]) -> Iterator[Instruc
 
 
 def _pairs(calls: SyscallNumbers) -> Iterator[Instruction]:
-    """A pair of sockets without a connection (datagrams; raw ones are the same) can also write to others' sockets."""
+    """Refuses pairs of sockets without a connection (datagrams, and raw ones alike): they can also write to other
+    sockets."""
     check: list[Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8), (_AND, 0, 0, 0xF)]
     check += [(_EQUAL, 2, 0, _STREAM), (_EQUAL, 1, 0, _PACKETS)]
     yield from _when(calls.socketpair, [*check, _errno(_EPERM)])
@@ -275,14 +293,14 @@ def _deny(number: int, error: int) -> list[Instruction]:
 
 
 def _when(number: int, body: Sequence[Instruction]) -> list[Instruction]:
-    """The body, for one call; after it the number is loaded again, because the body may have loaded something else."""
+    """Applies the body to one call; then loads the number again, because the body may have loaded something else."""
     if len(body) == 1:
         return [(_EQUAL, 0, 1, number), *body]
     return [(_EQUAL, 0, len(body) + 1, number), *body, (_LOAD, 0, 0, _NUMBER)]
 
 
 def _argument_is_not_zero(index: int) -> list[Instruction]:
-    """Goes on to the next instruction when an argument is not 0, else skips it."""
+    """Continues with the next instruction if an argument is not 0, else skips it."""
     low = _ARGUMENTS + 8 * index
     return [
         (_LOAD, 0, 0, low),
@@ -293,7 +311,7 @@ def _argument_is_not_zero(index: int) -> list[Instruction]:
 
 
 def _no_set_id(index: int) -> list[Instruction]:
-    """Refuses a mode that lets others run a file as its owner or group: that would also apply outside the sandbox."""
+    """Refuses a mode that lets others run a file as its owner or group, which would also apply outside the sandbox."""
     return [
         (_LOAD, 0, 0, _ARGUMENTS + 8 * index),
         (_ANY_BIT, 0, 1, _SET_ID),

@@ -1,7 +1,7 @@
 """Answers the kernel's questions about system calls that Landlock does not cover: changing a file's mode, owner and
 times, and on older kernels signals.
 
-A call whose arguments are in the caller's memory is never let through, because the caller could change them meanwhile.
+A call whose arguments are in the caller's memory is never let through, because the caller could change them in between.
 Hermes does the work in its place, on a file that it holds open and has checked.
 """
 
@@ -27,7 +27,7 @@ from hermes.tools.sandbox.syscall_notices import (
 
 _HERE, _NO_FOLLOW, _EMPTY_PATH = -100, 0x100, 0x1000
 _NOW, _OMIT = (1 << 30) - 1, (1 << 30) - 2
-_NO_SET_ID = 0o1777  # a file that runs as its owner would do so outside too
+_NO_SET_ID = 0o1777  # a file that runs as its owner would do so outside, too
 
 
 def answer_notices(
@@ -110,7 +110,7 @@ class SeccompSupervisor:
             OverflowError,
             ValueError,
             struct.error,
-        ):  # numbers, names or memory that nothing can be done with
+        ):  # invalid numbers, names or memory
             error = errno.EINVAL
         self._channel.answer(notice, error)
 
@@ -185,7 +185,7 @@ class SeccompSupervisor:
             os.utime(path, ns=(access, change))
 
     def _at(self, notice: SyscallNotice, folder: int, name: int, flags: int) -> int:
-        """Opens the file that a call names, and checks that it is the command's own."""
+        """Opens the file that a call names, and checks that it belongs to the command."""
         text = os.fsdecode(
             read_memory(notice.pid, name, MAX_PATH_BYTES).partition(b"\0")[0]
         )
@@ -208,7 +208,7 @@ class SeccompSupervisor:
         )
 
     def _held(self, notice: SyscallNotice, number: int) -> int:
-        """Opens a file that a process holds open, and checks that it is the command's own."""
+        """Opens a file that a process holds open, and checks that it belongs to the command."""
         return self._checked(
             notice,
             os.open(
@@ -235,7 +235,8 @@ class SeccompSupervisor:
             )  # not translated
 
     def _may_bound(self, notice: SyscallNotice, call: str) -> bool:
-        """Whether a resource limit may be set: once each, by what starts the command. Reading is always allowed."""
+        """Whether a resource limit may be set: each only once, by the code that starts the command. Reading is always
+        allowed."""
         first, second, new, *_ = notice.arguments
         bound = (first if call == "setrlimit" else second) & 0xFFFFFFFF
         if call == "prlimit" and new == 0:
@@ -279,13 +280,13 @@ def _owned(handle: int) -> "contextlib.Iterator[str]":
 
 
 def _signed(value: int) -> int:
-    """Reads a 32-bit number as signed, as the kernel does."""
+    """Interprets a 32-bit number as signed, as the kernel does."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
 def _owner(value: int) -> int:
-    """Reads a user or group. The largest 32-bit number means: don't change it."""
+    """Interprets a user or group id. The largest 32-bit number means: don't change it."""
     value &= 0xFFFFFFFF
     return -1 if value == 0xFFFFFFFF else value
 

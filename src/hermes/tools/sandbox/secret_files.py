@@ -1,7 +1,7 @@
-"""The secret files of a workspace: keys and .env files that a command may not read unless the user lets it.
+"""The secret files of a workspace: keys and .env files that a command may not read unless the user allows it.
 
-What git tracks is in everybody's copy of the project, so it is left alone; so is what builds and package managers make.
-The search is bounded: the outermost folders come first.
+Files that git tracks are in everybody's copy of the project, so they are left alone; so are files that builds and
+package managers create. The search is bounded: the outermost folders come first.
 """
 
 import os
@@ -55,11 +55,11 @@ _CODE = (
     ),
     *(".png", ".jpg", ".svg", ".lock"),
 )
-"""Names that are never looked at closely: most files of most projects."""
+"""Names that need no closer look: most files of most projects."""
 
 
 class SecretFiles(msgspec.Struct, frozen=True):
-    """What was found, and the folders that were searched: the result is valid until one of them changes."""
+    """The files that were found, and the searched folders: the result is valid until one of them changes."""
 
     files: tuple[str, ...] = ()
     looked_at: tuple[str, ...] = ()
@@ -69,7 +69,8 @@ class SecretFiles(msgspec.Struct, frozen=True):
 def workspace_secrets(
     workspace: Path, known: AbstractSet[Identity] = frozenset()
 ) -> SecretFiles:
-    """The secret files and folders of a workspace, absolute. What was `known` stays secret, whatever git says now."""
+    """The secret files and folders of a workspace, as absolute paths. Paths `known` as secret stay so, whatever git
+    says now."""
     top = str(workspace)
     waiting, looked_at, indexes = [(top, top)], list[str](), list[str]()
     found: dict[str, list[str]] = {}
@@ -102,7 +103,7 @@ def workspace_secrets(
 
 
 def _is_secret(relative: str, name: str, *, is_folder: bool) -> bool:
-    """Whether it is hidden. What is in a secret folder never gets here, so of a file only the name matters."""
+    """Whether to hide it. The content of a secret folder never gets here, so for a file only the name matters."""
     if is_folder:
         return is_secret(Path(relative, "file"))
     return not (name.endswith(_CODE) and not name.startswith(".")) and is_secret(
@@ -114,14 +115,14 @@ def _entries(folder: str) -> "list[os.DirEntry[str]]":
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
-    except OSError:  # gone, or not ours to read: then not the command's either
+    except OSError:  # gone, or not readable for us, and so not for the command either
         return []
 
 
 def _untracked(
     repository: str, paths: list[str], known: AbstractSet[Identity]
 ) -> Iterable[str]:
-    """The paths that git does not track, and those that were `known` as secret: a command can write the index."""
+    """The paths that git does not track, and those `known` as secret, because a command can write the index."""
     if not os.path.lexists(f"{repository}/.git"):
         return paths
     names = tracked(repository)
@@ -137,7 +138,7 @@ def _untracked(
 
 
 def _identity(path: str) -> Identity | None:
-    """What stays the same when a file is renamed, or a folder above it."""
+    """The part of a path that stays the same when a file, or a folder above it, is renamed."""
     try:
         info = os.stat(path)  # noqa: PTH116 - many, and fast
     except OSError:

@@ -11,9 +11,10 @@ _PLACES = (Path("/var/tmp"), Path("/tmp"))  # noqa: S108 - the first is on disk,
 
 
 class TemporaryFolder:
-    """A folder that is made on first use and deleted at the end. What a killed Hermes left, the next one deletes.
+    """A folder that is created on first use and deleted at the end.
 
-    With `keeps`, its content may be a person's work, so it is deleted only when it is empty.
+    Folders left by a killed Hermes are deleted by the next one. With `keeps`, the content may be a person's work, so
+    the folder is deleted only if it is empty.
     """
 
     def __init__(self, place: Path | None = None, *, keeps: bool = False) -> None:
@@ -23,7 +24,7 @@ class TemporaryFolder:
         self._delete: Callable[[], object] = _delete_nothing
 
     def path(self) -> Path:
-        """Returns the folder, and makes it if necessary."""
+        """Returns the folder, creating it if necessary."""
         if self._path is None or not self._path.is_dir():
             places = (self._place,) if self._place else _PLACES
             place = next(
@@ -44,7 +45,7 @@ class TemporaryFolder:
         return self._path
 
     def made(self) -> tuple[Path, ...]:
-        """Returns the folder if it has been made."""
+        """Returns the folder if it exists."""
         return () if self._path is None else (self._path,)
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ Arguments: TypeAlias = tuple[int, ...]
 
 
 class SyscallNotice(msgspec.Struct, frozen=True):
-    """One question of the kernel: which thread makes which call, with which arguments."""
+    """One question from the kernel: which thread makes which call, with which arguments."""
 
     id: int
     pid: int
@@ -27,7 +27,7 @@ class SyscallNotice(msgspec.Struct, frozen=True):
 
 
 class NoticeChannel:
-    """The file on which the kernel asks. Answers may come from any thread."""
+    """The file on which the kernel asks. Any thread may answer."""
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
@@ -35,7 +35,8 @@ class NoticeChannel:
         self._is_open = True
 
     def receive(self) -> SyscallNotice | None:
-        """Returns the next question; None if the asker is gone. Raises EOFError if no process can ask any more."""
+        """Returns the next question; None if the calling thread is gone. Raises EOFError if no process can ask any
+        more."""
         buffer = bytearray(80)
         try:
             fcntl.ioctl(self.handle, _RECEIVE, buffer)
@@ -53,15 +54,16 @@ class NoticeChannel:
         self._send(notice, error, 0)
 
     def let_pass(self, notice: SyscallNotice) -> None:
-        """Lets the kernel do the call. Whatever it points to can have changed since, so only its numbers count."""
+        """Lets the kernel execute the call. Memory that it points to can have changed since, so only its numbers can be
+        relied on."""
         self._send(notice, 0, _GO_ON)
 
     def check_asker(self, notice: SyscallNotice) -> None:
-        """Raises OSError if the asker is gone: then another process may have its number."""
+        """Raises OSError if the calling thread is gone, because another process may have its number now."""
         fcntl.ioctl(self.handle, _IS_VALID, struct.pack("<Q", notice.id))
 
     def close(self) -> None:
-        """Stops answering. The kernel tells whoever still asks that there is no such call."""
+        """Stops answering. The kernel then reports to callers that there is no such call."""
         with self._lock:
             self._is_open = False
             os.close(self.handle)
@@ -76,7 +78,7 @@ class NoticeChannel:
                     _SEND,
                     struct.pack("<QqiI", notice.id, 0, -error, flags),
                 )
-            except OSError:  # the asker is gone
+            except OSError:  # the calling thread is gone
                 return
 
     def _has_askers(self) -> bool:
@@ -88,7 +90,7 @@ class NoticeChannel:
 
 
 def read_memory(pid: int, address: int, size: int) -> bytes:
-    """Reads a thread's memory, page by page, up to `size` bytes; of a path, up to the page with its end."""
+    """Reads a thread's memory page by page, up to `size` bytes; for a path, up to the page that contains its end."""
     handle = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
     try:
         data = os.pread(handle, min(size, _PAGE_BYTES - address % _PAGE_BYTES), address)

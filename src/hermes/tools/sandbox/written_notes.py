@@ -1,12 +1,14 @@
 """Project notes (AGENTS.md and the like) of a workspace that confined commands wrote.
 
-In the workspace's own folder a command can't change those that exist. New ones stay: further down a checkout or a package
-may bring them, and anywhere a person may have made them meanwhile. But Hermes remembers what appeared while a command
-ran, and a session in that folder does not read it until a person accepts it.
+A command can't change existing notes in the workspace's own folder. New ones stay: further down, a checkout or a
+package may bring them, and anywhere a person may have made them at the same time. But Hermes records notes that
+appeared while a command ran, and a session in that folder does not read them until a person accepts them.
 
-A workspace with more folders than are searched has an entry of its own, with a `/` at the end: since that time, whatever
-changed in its sub-folders counts as written by a command. With `/.` at the end, this is so only in folders that builds
-make. While a command runs, its marker says what was there before (`command_markers`).
+A workspace with more folders than the search covers has an entry with a `/` at the end: everything in its sub-folders
+that changed since that time counts as written by a command. With `/.` at the end, this applies only to folders that
+builds make.
+
+While a command runs, its marker describes the state before it (`command_markers`).
 """
 
 import hashlib
@@ -29,7 +31,7 @@ from hermes.tools.sandbox.command_markers import (
 from hermes.tools.sensitive import is_build_product
 
 MAX_NOTE_BYTES = 1024 * 1024
-"""How much of a file counts as its content."""
+"""How many bytes of a file count as its content."""
 _FILE = "written_notes.json"
 _LOCK_TIMEOUT_S = 5.0
 _ACCEPTED = "accepted "
@@ -37,18 +39,18 @@ _PRODUCTS = "/."
 
 
 def stamps(notes: Iterable[str]) -> Stamps:
-    """Each file with what changes when it is written."""
+    """Each file with a value that changes when it is written."""
     return {path: _stamp(path) for path in notes}
 
 
 def record(hermes_home: Path, before: Stamps, after: Stamps) -> list[Path]:
-    """Remembers the notes that were written between two calls of `stamps`, and returns them."""
+    """Records the notes that were written between two calls of `stamps`, and returns them."""
     changed = [path for path, stamp in after.items() if before.get(path) != stamp]
     known = _read(hermes_home) if changed else {}
     written = {
         path: digest
         for path in changed
-        # While one command ran, a person may have accepted what another wrote.
+        # While one command ran, a person may have accepted a note that another one wrote.
         if known.get(os.path.realpath(path)) != _ACCEPTED + (digest := digest_of(path))
     }
     if written:
@@ -59,7 +61,7 @@ def record(hermes_home: Path, before: Stamps, after: Stamps) -> list[Path]:
 def record_cut(
     hermes_home: Path, workspace: Path, began_ns: int, *, only_products: bool = False
 ) -> None:
-    """Remembers that a command ran in a workspace of which not all folders could be searched."""
+    """Records that a command ran in a workspace whose folders could not all be searched."""
     key = f"{workspace}{_PRODUCTS if only_products else '/'}"
     if key not in _read(hermes_home):
         _change(hermes_home, {key: str(began_ns - CLOCK_NS)})
@@ -68,7 +70,7 @@ def record_cut(
 def is_written(hermes_home: Path, path: Path, content: bytes | None = None) -> bool:
     """Whether a command wrote this file as it is now, and nobody has accepted it.
 
-    Whoever has read the file gives its `content`: a command may have put other words there for that moment.
+    A caller that has read the file passes its `content`: a command may have changed it just for that moment.
     """
     known, real = _read(hermes_home), os.path.realpath(path)
     entry = known.get(real)
@@ -78,7 +80,7 @@ def is_written(hermes_home: Path, path: Path, content: bytes | None = None) -> b
     digest = digest_of(str(path)) if content is None else _digest(content)
     if entry == _ACCEPTED + digest:
         return False
-    # Of a file with another name, nobody knows who changed it: a command may have used that name.
+    # If a file has a second name, nobody knows who changed it: a command may have used that name.
     return entry == digest or suspected or _has_other_names(real)
 
 
@@ -96,7 +98,7 @@ def _may_be_written(known: dict[str, str], real: str) -> bool:
 
 
 def _is_being_written(hermes_home: Path, path: Path) -> bool:
-    """Whether a file changed since a command began that has not ended, or that nobody saw end."""
+    """Whether a file changed since a command began that has not ended, or whose end nobody saw."""
     place = f"{os.path.realpath(path.parent)}/{path.name}"
     return any(
         place.startswith(f"{start.workspace}/")
@@ -120,7 +122,7 @@ def _has_changed(place: str, start: CommandStart) -> bool:
 
 
 def _is_unsearched(path: str, workspace: str, *, only_products: bool = False) -> bool:
-    """Whether a file is in a sub-folder of a workspace, which a search that was cut may have left out."""
+    """Whether a file is in a sub-folder of a workspace that an incomplete search may have left out."""
     if not path.startswith(f"{workspace}/"):
         return False
     folders = path[len(workspace) + 1 :].split("/")[:-1]
@@ -152,7 +154,7 @@ def accept(hermes_home: Path, path: Path) -> bool:
 
 
 def _change(hermes_home: Path, digests: dict[str, str]) -> None:
-    """Adds entries; every file that is gone is removed."""
+    """Adds entries, and removes every file that is gone."""
     with FileLock(hermes_home / f"{_FILE}.lock") as lock:
         lock.acquire(_LOCK_TIMEOUT_S)
         known = _read(hermes_home) | {
@@ -172,7 +174,7 @@ def _read(hermes_home: Path) -> dict[str, str]:
 
 
 def _stamp(path: str) -> tuple[int, ...]:
-    """The times a command can't set, of a file and of what it leads to."""
+    """The timestamps, which a command can't set, of a file and of its link target."""
     found: list[int] = []
     for look in (os.lstat, os.stat):
         try:
@@ -185,7 +187,7 @@ def _stamp(path: str) -> tuple[int, ...]:
 
 
 def digest_of(path: str) -> str:
-    """The content of a file, as a digest."""
+    """A digest of the file's content."""
     try:
         with open(path, "rb", opener=_opened) as file:
             return _digest(file.read(MAX_NOTE_BYTES))

@@ -1,7 +1,7 @@
 """The web: `web_fetch` reads a page, `web_search` finds some. `address_check` decides what may be reached.
 
-Only the tools' schemas are here. The code that does the work is loaded at the first call, so that starting up does not
-wait.
+This module has only the schemas of the tools. The code that does the work is loaded at the first call, so that starting
+up does not wait for it.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ __all__ = ["WebTools", "web_tools"]
 
 
 class WebTools:
-    """The two tools, and what they need."""
+    """The two tools and their dependencies."""
 
     def __init__(  # noqa: PLR0913 - what a session gives
         self,
@@ -103,6 +103,6 @@ def web_tools(
     digest: "Digest | None" = None,
     rule: "HostRule | None" = None,
 ) -> list[Tool]:
-    """The web tools. Nothing is contacted before the first call. `rule` is what the user says about a host."""
+    """The web tools. Nothing is contacted before the first call. `rule` returns the user's rule for a host."""
     tools = WebTools(settings, secrets, folder, environment, digest=digest, rule=rule)
     return [tools.web_search, tools.web_fetch]

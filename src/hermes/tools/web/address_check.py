@@ -17,7 +17,7 @@ from hermes.tools.web.urls import WebAddress, read_host
 
 _MIN_SEARCHED_SECRET_CHARACTERS = 8  # shorter values occur in any text
 PORTS = frozenset((80, 443, 8080, 8443))
-"""Where web servers listen. Others belong to databases, mail and control services."""
+"""The ports of web servers. Others belong to databases, mail and control services."""
 _LOCAL_NAMES = (
     "localhost",
     "localdomain",
@@ -37,17 +37,17 @@ _ALLOW = (
 
 
 class Resolver(Protocol):
-    """Finds the IP addresses of a name. Raises OSError when there are none."""
+    """Finds the IP addresses of a name. Raises OSError if there are none."""
 
     async def __call__(self, host: str, port: int) -> Sequence[str]: ...
 
 
 HostRule: TypeAlias = Callable[[str], Literal["", "ask", "forbid"]]
-"""What the user's rules say about a host."""
+"""Returns the user's rule for a host."""
 
 
 class Unresolved(ToolFailed):
-    """A name has no address."""
+    """A name that has no address."""
 
 
 class CheckedAddress(msgspec.Struct, frozen=True):
@@ -58,22 +58,25 @@ class CheckedAddress(msgspec.Struct, frozen=True):
 
 
 class AllowedHost(msgspec.Struct, frozen=True):
-    """A host the user vouches for; port 0 is any port."""
+    """A host that the user allows; port 0 stands for any port."""
 
     host: str
     port: int = 0
 
 
 async def system_resolver(host: str, port: int) -> Sequence[str]:
-    """The addresses the system knows for a name."""
+    """Resolves a name with the system's resolver."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(answer[4][0]) for answer in found))
 
 
 class AddressCheck:
-    """Decides which places may be reached. `allowed` names exactly the private hosts that may be, too; `rule` says which
-    hosts the user forbids or wants to be asked about."""
+    """Decides which addresses may be reached.
+
+    `allowed` names the only private hosts that may be reached; `rule` says which hosts the user forbids or wants to be
+    asked about.
+    """
 
     def __init__(
         self,
@@ -93,7 +96,7 @@ class AddressCheck:
     ) -> CheckedAddress:
         """Checks a web address. Raises ToolFailed if one of its IP addresses is not public, or a rule forbids it.
 
-        `approved` are hosts that a call named, about which the user was asked where a rule says so.
+        `approved` are the hosts that the call named; if a rule says so, the user was asked about them.
         """
         self.check_rule(place, approved)
         vouched = self._vouched(place)
@@ -187,9 +190,9 @@ def _refused(place: WebAddress, why: str) -> ToolFailed:
 
 
 def require_no_secret(text: str, secrets: Secrets) -> None:
-    """Raises ToolFailed if a text to be sent holds one of the user's keys, or something shaped like a key.
+    """Raises ToolFailed if a text to be sent contains one of the user's keys, or something shaped like a key.
 
-    A page could talk a model into fetching an address with a key in it.
+    A page could persuade a model to fetch an address that contains a key.
     """
     spellings = (text, unquote(text), unquote(unquote(text)))
     values = [secrets.get(name) or "" for name in secrets]

@@ -1,7 +1,7 @@
-"""Which internet addresses may be reached: only those that are public for certain.
+"""Decides which internet addresses may be reached: only those that are certainly public.
 
-For IPv6 that is a list of what is allowed (global unicast), for IPv4 a list of what is not. An IPv6 address that
-carries an IPv4 one is judged by what it carries.
+IPv6 has a list of allowed addresses (global unicast), IPv4 a list of forbidden ones. An IPv6 address that contains an
+IPv4 address is judged by that.
 """
 
 import ipaddress
@@ -61,7 +61,7 @@ _LINK = (
 
 
 def why_forbidden(address: Address) -> str:
-    """What is wrong with an address, in words that follow "it is"; empty when it is public."""
+    """What is wrong with an address, as the end of a sentence that starts with "it is"; empty if it is public."""
     if isinstance(address, IPv4Address):
         return _reason(address, _FORBIDDEN_V4)
     if address.scope_id:
@@ -75,7 +75,7 @@ def why_forbidden(address: Address) -> str:
 
 
 def carried_v4(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 one leads to: mapped, translated (NAT64) or in an ISATAP interface."""
+    """The IPv4 address to which an IPv6 one leads: mapped, translated (NAT64) or in an ISATAP interface."""
     number = int(address)
     if address in ipaddress.ip_network(_MAPPED) or address in ipaddress.ip_network(
         _NAT64
@@ -88,14 +88,14 @@ def carried_v4(address: IPv6Address) -> IPv4Address | None:
 
 
 def is_metadata(address: Address) -> bool:
-    """Whether it is on the local link or a cloud's metadata service, which no name may lead to."""
+    """Whether an address is link-local or a cloud's metadata service; no name may lead to these."""
     if isinstance(address, IPv6Address):
         address = carried_v4(address) or address
     return any(address in ipaddress.ip_network(network) for network in _LINK)
 
 
 def is_own(address: Address) -> bool:
-    """Whether it is an address of this machine, public or not: no firewall protects those."""
+    """Whether an address belongs to this machine, public or not: no firewall protects those."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -14,7 +14,7 @@ from hermes.tools.web.web_client import WebResponse
 Kind: TypeAlias = Literal["html", "json", "xml", "text", "image", "binary"]
 
 MAX_PAGE_CHARACTERS = 2_000_000
-"""Bytes of HTML that are read; what follows them is hardly ever what somebody looks for."""
+"""How many bytes of HTML are read; what follows is rarely relevant."""
 _MAGIC = (
     (b"%PDF-", "application/pdf"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -29,7 +29,7 @@ PICTURES = {
     "image/gif": ".gif",
     "image/webp": ".webp",
 }
-"""What models can look at, and how such files are called."""
+"""The pictures that models accept, and the suffixes of such files."""
 _TEXTS = (
     "javascript",
     "yaml",
@@ -51,14 +51,14 @@ _VAGUE = (
 
 
 class Media(msgspec.Struct, frozen=True):
-    """The type of a body, and how it is treated."""
+    """The type of a body, and how to treat it."""
 
     type: str
     kind: Kind
 
 
 class BodyText(msgspec.Struct, frozen=True):
-    """A body in words: a title, if it has one, the text, and what the reader should know of it."""
+    """The text of a body: its title, if it has one, the text, and a note for the reader."""
 
     text: str
     title: str = ""
@@ -66,7 +66,7 @@ class BodyText(msgspec.Struct, frozen=True):
 
 
 def media_of(answer: WebResponse) -> Media:
-    """What a body is: what the server says, unless it says nothing or the first bytes plainly say otherwise."""
+    """The type of a body: what the server says, unless it says nothing or the first bytes clearly contradict it."""
     declared = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     start = answer.body[:512]
     found = next((name for magic, name in _MAGIC if start.startswith(magic)), "")
@@ -80,7 +80,7 @@ def media_of(answer: WebResponse) -> Media:
 
 
 def read_body(answer: WebResponse, media: Media) -> BodyText:
-    """The words of a textual body. Blocking: call it in a thread."""
+    """The text of a textual body. Blocks: call it in a thread."""
     notes = (
         ("The page is longer than what is read of it; its end is missing.",)
         if answer.cut
@@ -141,7 +141,7 @@ def _sniffed(declared: str, body: bytes) -> Media:
 
 
 def _spread(text: str) -> str:
-    """JSON on several lines, so that a part of it can be read; anything else as it is."""
+    """Spreads JSON over several lines, so that a part of it can be read; returns any other text unchanged."""
     if "\n" in text.strip():
         return text
     try:

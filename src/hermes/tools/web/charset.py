@@ -3,7 +3,7 @@
 import codecs
 import re
 
-# Charsets of the web. Python knows others that are not charsets (base64, zip), or that hide markup (UTF-7).
+# The charsets of the web. Python has others that are not charsets (base64, zip), or that hide markup (UTF-7).
 _KNOWN = """
     ascii utf-8 utf-8-sig utf-16 utf-16-le utf-16-be iso8859-1 iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6
     iso8859-7 iso8859-8 iso8859-9 iso8859-10 iso8859-13 iso8859-14 iso8859-15 iso8859-16 cp866 koi8-r koi8-u mac-roman
@@ -26,7 +26,7 @@ _IN_HEADER = r"(?i)charset\s*=\s*[\"']?([a-z0-9_.:-]{1,40})"
 _IN_PAGE = rb"(?i)<meta[^>]{0,300}charset\s{0,10}=\s{0,10}[\"']?([a-z0-9_.:-]{1,40})"
 _IN_XML = rb"(?i)^\s{0,100}<\?xml[^>]{0,200}encoding\s{0,10}=\s{0,10}[\"']([a-z0-9_.:-]{1,40})"
 _SNIFFED_BYTES = 2048
-# Names that are in use and that Python does not have.
+# Names that are in use but unknown to Python.
 _OTHER_NAMES = {
     "utf8mb4": "utf-8",
     "unicode-1-1-utf-8": "utf-8",
@@ -41,7 +41,7 @@ _PREFIX = re.compile(r"^(?:x-)?(?:windows-|win-?|cp-|ms-?|ibm-)(?=\d)")
 
 
 def decode(body: bytes, content_type: str = "") -> str:
-    """The text of a body. Never fails: what can't be decoded becomes a replacement character."""
+    """Decodes a body. Never fails: undecodable bytes become replacement characters."""
     for bom, name in _BOMS:
         if body.startswith(bom):
             return body[len(bom) :].decode(name, errors="replace")
@@ -51,7 +51,7 @@ def decode(body: bytes, content_type: str = "") -> str:
     try:
         return body.decode(
             "utf-8"
-        )  # text in another charset is hardly ever valid UTF-8 by chance
+        )  # text in another charset is rarely valid UTF-8 by chance
     except UnicodeDecodeError as error:
         cut_at_end = error.end >= len(body) - 3 and error.start > len(body) - 4
         if declared == "utf-8" or (not declared and cut_at_end):
@@ -60,7 +60,7 @@ def decode(body: bytes, content_type: str = "") -> str:
 
 
 def _declared(body: bytes, content_type: str) -> str:
-    """The charset that the header or the page names, as Python calls it; empty if there is none we know."""
+    """The charset that the header or the page names, by Python's name; empty if there is none or it is unknown."""
     in_header = re.search(_IN_HEADER, content_type)
     if in_header:
         known = _known(in_header[1])
@@ -71,11 +71,11 @@ def _declared(body: bytes, content_type: str) -> str:
     known = _known(found[1].decode("ascii")) if found else ""
     return (
         "utf-8" if known.startswith("utf-16") else known
-    )  # a page whose own tag could be read is not UTF-16
+    )  # a page whose own tag is readable as ASCII is not UTF-16
 
 
 def is_known(name: str) -> bool:
-    """Whether text in a charset of that name can be read without a guess."""
+    """Whether text in a charset of that name can be decoded without guessing."""
     return bool(_known(name))
 
 

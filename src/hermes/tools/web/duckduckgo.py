@@ -1,4 +1,4 @@
-"""Searches with DuckDuckGo's page for browsers without scripts. It needs no key, but may ask for a human."""
+"""Searches with DuckDuckGo's page for browsers without scripts. It needs no key, but may ask for proof of being human."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -82,7 +82,7 @@ def _inside(found: Sequence[Token], start: int) -> str:
 
 
 def _target(href: str) -> str:
-    """Returns where a result leads, which its redirecting link names; empty for an advertisement."""
+    """Returns the address of a result, which its redirecting link contains; empty for an advertisement."""
     try:
         parts = urlsplit(f"https:{href}" if href.startswith("//") else href)
         target = (

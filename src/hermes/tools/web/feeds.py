@@ -14,9 +14,11 @@ _MAX_ENTRY_SUMMARY_CHARACTERS = 500
 
 
 def read_feed(text: str, base: str) -> str | None:
-    """A feed in Markdown; None when the text is no feed."""
+    """A feed in Markdown; None if the text is not a feed."""
     if "<!DOCTYPE" in text[:2000].upper() or "<!ENTITY" in text.upper():
-        return None  # entities can make a short text endless; no feed needs them
+        return (
+            None  # entities can expand a short text without limit; no feed needs them
+        )
     try:
         parser = XMLParser()  # noqa: S314 - without entities, see above
         parser.feed(text)

@@ -1,7 +1,7 @@
-"""HTML as a flat list of tags and texts, read once from left to right.
+"""Parses HTML into a flat list of tags and texts, in one pass.
 
-The standard library's parser takes quadratic time for some pages; a page is written by strangers, so this one never
-does. It follows browsers where that matters: comments, scripts, attributes, text that only looks like a tag.
+The standard library's parser takes quadratic time for some pages; pages are written by strangers, so this one never
+does. It behaves like browsers where that matters: comments, scripts, attributes, text that only looks like a tag.
 """
 
 import html
@@ -64,7 +64,7 @@ Token: TypeAlias = Tag | str
 
 
 def tokens(page: str) -> Iterator[Token]:
-    """Everything of a page but comments and declarations."""
+    """All of a page except comments and declarations."""
     position, length = 0, len(page)
     while position < length:
         start = page.find("<", position)
@@ -91,7 +91,7 @@ def tokens(page: str) -> Iterator[Token]:
 
 
 def _after_comment(page: str, start: int) -> int:
-    """Where a comment or declaration ends; an open one takes the rest of the page, as in a browser."""
+    """The end of a comment or declaration; an unclosed one includes the rest of the page, as in a browser."""
     mark = ">"
     if page.startswith("<!--", start):
         mark = "-->"
@@ -104,7 +104,7 @@ def _after_comment(page: str, start: int) -> int:
 def _tag(page: str, name: re.Match[str], *, closing: bool) -> tuple[Tag, int]:
     attributes: dict[str, str] = {}
     position = name.end()
-    if page[position : position + 1] == ">":  # most tags
+    if page[position : position + 1] == ">":  # the usual case
         return Tag(name[0].lower(), closing, attributes), position + 1
     for _ in range(_MAX_ATTRIBUTES):
         found = (
@@ -122,7 +122,7 @@ def _tag(page: str, name: re.Match[str], *, closing: bool) -> tuple[Tag, int]:
 
 
 def _raw(page: str, start: int, name: str) -> tuple[str, int]:
-    """The text of a script and the like, and where it ends."""
+    """The text of an element such as a script, and where it ends."""
     found = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(page, start)
     end = found.start() if found else len(page)
     return page[start:end], end if found is None else _end_of(page, end)

@@ -1,4 +1,4 @@
-"""A page as Markdown: by html-to-markdown where it is installed, else by a plain renderer of our own."""
+"""Converts a page to Markdown: with html-to-markdown if that is installed, else with a simple renderer of our own."""
 
 import re
 from collections.abc import Callable
@@ -8,7 +8,8 @@ from hermes.tools.web.html import Tag
 from hermes.tools.web.readable_page import Page, has_text
 
 _MAX_LIBRARY_CHARACTERS = 3_000_000
-"""Characters for the library, which blocks the process while it works; our own renderer takes longer pages."""
+"""The maximum characters for the library, which blocks the process while it works; our own renderer takes longer pages.
+"""
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _BLOCKS = """
     address article aside blockquote body center dd details div dl dt fieldset figure figcaption footer form header hr
@@ -40,7 +41,7 @@ def find_converter() -> ModuleType | None:
 def to_markdown(
     page: Page, find: Callable[[], ModuleType | None] = find_converter
 ) -> str:
-    """The page's content. Blocking: call it in a thread."""
+    """The page's content. Blocks: call it in a thread."""
     library = find()
     source = page.to_html() if library is not None else ""
     if library is not None and len(source) <= _MAX_LIBRARY_CHARACTERS:
@@ -65,7 +66,7 @@ def render(page: Page) -> str:
 
 
 class _Writer:
-    """Markdown while it is written."""
+    """Markdown that is being written."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []

@@ -1,4 +1,4 @@
-"""The readable part of an HTML page: its title and main content, without menus, scripts and what is hidden."""
+"""Extracts the readable part of an HTML page: its title and main content, without menus, scripts and hidden elements."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,18 +28,18 @@ _DROPPED = frozenset(
 )
 _HEADERS = frozenset(
     ("header", "aside")
-)  # kept inside an article, where they are part of it
+)  # kept inside an article, to which they belong
 _MAIN = ("main", "article")
 _ENDS_ITSELF = frozenset(("p", "li", "dt", "dd", "tr", "td", "th", "option"))
 _MIN_MAIN_CHARACTERS = 200
-"""Characters that make a main part worth taking alone."""
+"""The minimum characters of a main part that is used alone."""
 _LINKS = {"a": "href", "img": "src"}
 _KEPT_ATTRIBUTES = ("href", "src", "alt", "class", "colspan", "start")
 _HIDING = ("display:none", "visibility:hidden", "font-size:0;", "opacity:0;")
 
 
 class Page(msgspec.Struct, frozen=True):
-    """A page's title and the tokens of its readable content, links absolute."""
+    """A page's title and the tokens of its readable content, with absolute links."""
 
     title: str
     content: Sequence[Token]
@@ -50,7 +50,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 def read_page(text: str, base: str) -> Page:
-    """The part of a page at the address `base` that a person would read."""
+    """The part of a page, at the address `base`, that a person would read."""
     found = list(tokens(text))
     title, base = _head(found, base)
     kept = list(_without(found, _DROPPED))
@@ -103,7 +103,7 @@ def _without(found: Iterable[Token], names: frozenset[str]) -> Iterable[Token]:
 
 
 def _is_dropped(tag: Tag, names: frozenset[str]) -> bool:
-    """Whether an element is left out."""
+    """Whether to leave an element out."""
     unwanted = tag.name in names or tag.name in ("title", "head")
     return unwanted or _is_hidden(tag.attributes)
 
@@ -130,7 +130,7 @@ def _is_hidden(attributes: Mapping[str, str]) -> bool:
 
 
 def _main(found: Sequence[Token]) -> list[Token] | None:
-    """The content of the page's main element, or of its articles, if that is where the words are."""
+    """The content of the page's main element, or of its articles, if most of the text is there."""
     for name in _MAIN:
         part: list[Token] = []
         depth = 0
@@ -168,7 +168,7 @@ def _absolute(token: Token, base: str) -> Token:
 
 
 def urlsplit_scheme(address: str) -> str:
-    """The scheme of an address; empty when it can't be read."""
+    """The scheme of an address; empty if it can't be parsed."""
     try:
         return urlsplit(address).scheme
     except ValueError:

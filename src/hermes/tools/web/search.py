@@ -1,6 +1,6 @@
-"""What `web_search` does: it asks search services in turn until one answers.
+"""Implements `web_search`: asks search services in turn until one answers.
 
-The services that answer in JSON differ only in how they are asked; `JSON_SERVICES` describes each of them.
+The services that answer in JSON differ only in their requests; `JSON_SERVICES` describes each of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ class Searcher:
         self._backends = tuple(backends)
 
     async def search(self, context: ToolContext, query: str, count: int) -> ToolResult:
-        """Returns what the first service that answers has found."""
+        """Returns the results of the first service that answers."""
         problems: list[str] = []
         for backend in self._backends:
             context.show(f"Asking {backend.name}\n")
@@ -108,21 +108,21 @@ class _Answer(msgspec.Struct):
 
 
 class JsonService(msgspec.Struct, frozen=True, kw_only=True):
-    """How to ask one service that answers in JSON."""
+    """The request and the reply of one service that answers in JSON."""
 
     name: str
     home: str = ""
     path: str = "/search"
     posts: bool = True
-    """Whether the question goes into a JSON body instead of the address."""
+    """Whether the query goes into a JSON body instead of the address."""
     headers: Callable[[str], Mapping[str, str]] = lambda _: {}
     """The headers that carry the key."""
     question: Callable[[str, int], Mapping[str, Any]]
     hits: Callable[[_Answer], list[_Hit] | None] = lambda answer: answer.results
     has_markup: bool = False
-    """Whether texts have tags around the words that matched."""
+    """Whether texts have tags around the matching words."""
     refusal: tuple[str, str] = (_REASONS[403], "")
-    """What its 403 means, and what to do about it."""
+    """What its status 403 means, and what to do about it."""
 
 
 JSON_SERVICES: Mapping[str, JsonService] = {
@@ -181,7 +181,7 @@ JSON_SERVICES: Mapping[str, JsonService] = {
 
 
 class JsonSearch:
-    """Asks one of the services that answer in JSON."""
+    """Queries one of the services that answer in JSON."""
 
     def __init__(
         self, service: JsonService, client: WebClient, key: str = "", address: str = ""
@@ -208,7 +208,7 @@ class JsonSearch:
         return [self._result(hit) for hit in hits[:count]]
 
     def _request(self, query: str, count: int) -> WebRequest:
-        """A redirect is not followed: it would carry the key elsewhere."""
+        """Sends a request. Redirects are not followed, because they would send the key elsewhere."""
         service, url = self._service, f"{self._address}{self._service.path}"
         question = service.question(query, count)
         headers = {"Accept": "application/json", **service.headers(self._key)}
@@ -257,7 +257,7 @@ def _without_markup(markup: str) -> str:
 
 
 class MissingBackend:
-    """A service that the settings name but that is not configured. It says so when it is asked."""
+    """A service that the settings name but that is not configured. It says so when it is queried."""
 
     def __init__(self, name: str, what: str, hint: str) -> None:
         self.name = name

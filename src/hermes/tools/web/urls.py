@@ -1,6 +1,6 @@
-"""Reading an address strictly: what two programs could read in two ways is refused.
+"""Parses an address strictly: anything that two programs could read in two ways is refused.
 
-The result is in one spelling, so whoever checks it and whoever connects to it speak of the same place.
+The result has one canonical spelling, so that whoever checks it and whoever connects to it mean the same place.
 """
 
 import ipaddress
@@ -23,7 +23,7 @@ _KEPT_IN_PATH = "/?&=%~!$'()*+,;:@[]-._"
 
 
 class WebAddress(msgspec.Struct, frozen=True):
-    """An http or https address in one spelling. `host` is a lower-case ASCII name or a canonical IP address."""
+    """An http or https address in canonical form. `host` is a lower-case ASCII name or a canonical IP address."""
 
     scheme: str
     host: str
@@ -31,11 +31,11 @@ class WebAddress(msgspec.Struct, frozen=True):
     target: str
     """Path and query, percent-encoded."""
     address: Address | None = None
-    """The IP address, when the host is one."""
+    """The IP address, if the host is one."""
 
     @property
     def authority(self) -> str:
-        """Host and port as they go into the Host header."""
+        """Host and port, as in the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return (
             host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
@@ -46,7 +46,7 @@ class WebAddress(msgspec.Struct, frozen=True):
 
 
 def read_url(text: str) -> WebAddress:
-    """An address a model or a page wrote. Raises ToolFailed when it is not a plain http or https address."""
+    """Parses an address that a model or a page wrote. Raises ToolFailed if it is not a plain http or https address."""
     text = text.strip(" \t\r\n")
     if len(text) > _MAX_URL_CHARACTERS:
         raise _refused(text, f"it is longer than {_MAX_URL_CHARACTERS:,} characters")
@@ -78,7 +78,7 @@ def read_url(text: str) -> WebAddress:
 
 
 def follow(place: WebAddress, location: str) -> WebAddress:
-    """Where a redirect or a link of a page leads."""
+    """The target of a redirect or a link of a page."""
     try:
         return read_url(urljoin(str(place), location.strip(" \t\r\n")))
     except ValueError as error:
@@ -86,7 +86,7 @@ def follow(place: WebAddress, location: str) -> WebAddress:
 
 
 def read_host(host: str) -> str | Address:
-    """A host in one spelling: a name, or an IP address if it is one. Raises ToolFailed for anything unclear."""
+    """A host in canonical form: a name or an IP address. Raises ToolFailed for anything ambiguous."""
     if host.startswith("["):
         return _read_v6(host)
     name = _ascii(host)
@@ -109,7 +109,7 @@ def _read_v6(host: str) -> Address:
 
 
 def _read_v4(host: str, name: str) -> Address:
-    """Four decimal numbers. Octal, hexadecimal and shorter spellings mean different hosts to different readers."""
+    """Parses four decimal numbers. Different programs read octal, hexadecimal and shorter spellings differently."""
     try:
         return ipaddress.IPv4Address(name)
     except ValueError as error:
@@ -117,7 +117,7 @@ def _read_v4(host: str, name: str) -> Address:
 
 
 def _ascii(host: str) -> str:
-    """A name in lower-case ASCII; one in other scripts becomes `xn--`."""
+    """A name in lower-case ASCII; names in other scripts become `xn--`."""
     name = unicodedata.normalize("NFKC", host.translate(_DOTS)).lower()
     if name.isascii():
         return name

@@ -1,7 +1,9 @@
-"""HTTP for the web tools: to checked addresses only, each hop checked again, bounded in size and time.
+"""HTTP for the web tools: only to checked addresses, with every hop checked, and limits on size and time.
 
-No cookies, no credentials, no proxy but the configured one. Only this module knows httpx2. A connection is made to the
-address that was checked; the name goes into the Host header and into TLS, where the certificate must match it.
+No cookies, no credentials, no proxy except the configured one. Only this module imports httpx2.
+
+A connection goes to the address that was checked; the name goes into the Host header and into TLS, where the
+certificate must match it.
 """
 
 import asyncio
@@ -31,7 +33,7 @@ _WRITE_TIMEOUT_S = 30.0
 
 
 class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much and how long. `size` counts decompressed bytes."""
+    """Limits on size and time. `size` counts decompressed bytes."""
 
     size: int = 10 * 1024 * 1024
     connect: float = 10.0
@@ -39,7 +41,7 @@ class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WebRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is sent. With `body` it is a POST, and redirects are not followed; nor are they with `redirects` off."""
+    """A request. With `body` it is a POST, and redirects are not followed; nor are they if `redirects` is off."""
 
     url: str
     headers: Mapping[str, str] = {}
@@ -48,7 +50,7 @@ class WebRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WebResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """What came back. `place` is where the last redirect led; `cut` says that there was more than the limit."""
+    """A response. `place` is the target of the last redirect; `cut` says that the body exceeded the limit."""
 
     place: WebAddress
     status: int
@@ -82,7 +84,7 @@ class WebClient:
         self._trust = trust
 
     async def fetch(self, request: WebRequest) -> WebResponse:
-        """The answer, redirects followed. Raises ToolFailed when there is none."""
+        """Returns the response, after following redirects. Raises ToolFailed if there is none."""
         total = self._limits.total
         try:
             async with asyncio.timeout(total):
@@ -115,7 +117,7 @@ class WebClient:
     async def _fetch_once(
         self, request: WebRequest, place: WebAddress, approved: Sequence[str]
     ) -> WebResponse:
-        """One hop: the first of the checked addresses that takes a connection."""
+        """One hop: connects to the first of the checked addresses that accepts."""
         import httpx2
 
         hosts = await self._hosts(place, approved)
@@ -148,7 +150,7 @@ class WebClient:
             if self._proxy:
                 return (
                     place.host,
-                )  # a network whose names only its proxy knows; its literal addresses were refused
+                )  # a network whose names only its proxy can resolve; literal addresses were refused before
             raise
         return tuple(str(address) for address in checked.addresses)
 

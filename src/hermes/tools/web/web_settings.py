@@ -1,4 +1,4 @@
-"""Builds the web tools from the settings: what they may reach, through which proxy, and which services they ask."""
+"""Builds the web tools from the settings: what they may reach, through which proxy, and which services they query."""
 
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
@@ -47,7 +47,7 @@ def build_gate(
     resolver: Resolver | None = None,
     rule: HostRule | None = None,
 ) -> AddressCheck:
-    """Returns the check of addresses. Raises ToolFailed if an entry of `allow_hosts` is not a host."""
+    """Returns the address check. Raises ToolFailed if an entry of `allow_hosts` is not a host."""
     for entry in settings.allow_hosts:
         _require_host("web.allow_hosts", entry)
     return AddressCheck(
@@ -63,7 +63,7 @@ def build_client(
     resolver: Resolver | None = None,
     rule: HostRule | None = None,
 ) -> WebClient:
-    """Returns a client that reaches what the settings and the user's rules allow."""
+    """Returns a client that reaches only what the settings and the user's rules allow."""
     return _client(settings, environment, build_gate(settings, resolver, rule))
 
 
@@ -75,7 +75,7 @@ def build_reader(
     digest: Digest | None = None,
     rule: HostRule | None = None,
 ) -> PageReader:
-    """Returns the reader of pages."""
+    """Returns the page reader."""
     client = build_client(settings, environment, resolver, rule)
     return PageReader(client, folder, digest)
 
@@ -86,7 +86,7 @@ def build_searcher(
     environment: Mapping[str, str],
     resolver: Resolver | None = None,
 ) -> Searcher:
-    """Returns the searcher. The SearXNG of the settings may be private, so it has a client of its own."""
+    """Returns the searcher. The SearXNG of the settings may be private, so it has its own client."""
     client = trusted = _client(settings, environment, build_gate(settings, resolver))
     if settings.searxng_url:
         host = urlsplit(settings.searxng_url).netloc
@@ -101,7 +101,7 @@ def build_searcher(
 def choose_backends(
     settings: WebSettings, secrets: Secrets, client: WebClient, trusted: WebClient
 ) -> Sequence[SearchBackend]:
-    """Returns the services to ask, in order. `trusted` is the client that may reach the SearXNG of the settings."""
+    """Returns the services to query, in order. `trusted` is the client that may reach the SearXNG of the settings."""
     available: dict[str, SearchBackend] = {}
     if settings.searxng_url:
         service = JSON_SERVICES["searxng"]

@@ -41,7 +41,7 @@ RESTARTS = 1012  # come back
 NOT_YOURS = 4003
 _PAGE_INTERVAL_S = 0.03  # the page draws at most every 50 ms
 _REASONS = (b'"reason":', b'"detail":')
-_SILENCE = 15.0  # seconds after which a stream says that it still lives
+_KEEPALIVE_INTERVAL_S = 15.0  # a stream without events sends a comment this often
 
 
 class CursorQuery(msgspec.Struct, frozen=True):
@@ -261,7 +261,7 @@ async def _sse(batches: AsyncGenerator[list[FeedItem]]) -> AsyncGenerator[bytes]
     coming = asyncio.ensure_future(anext(batches))
     try:
         while True:
-            done, _ = await asyncio.wait([coming], timeout=_SILENCE)
+            done, _ = await asyncio.wait([coming], timeout=_KEEPALIVE_INTERVAL_S)
             if not done:
                 yield b": still here\n\n"
                 continue

@@ -21,7 +21,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 
-_LONGEST_SHOWN = 256 * 1024  # bytes of a file
+_MAX_SHOWN_BYTES = 256 * 1024  # bytes of a file
 _SERVED = frozenset(
     {
         ".js",
@@ -225,6 +225,6 @@ class PluginRoutes:
 
 def _shown(folder: Path, path: Path) -> PluginFile:
     content = path.read_bytes()
-    is_text = len(content) <= _LONGEST_SHOWN and b"\0" not in content
+    is_text = len(content) <= _MAX_SHOWN_BYTES and b"\0" not in content
     text = content.decode("utf-8", "replace") if is_text else None
     return PluginFile(path.relative_to(folder).as_posix(), len(content), text)

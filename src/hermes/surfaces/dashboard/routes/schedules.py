@@ -33,7 +33,7 @@ from hermes.text.translation import shown_reason, translator
 t = translator(__name__)
 
 
-_COMING = 5  # planned runs that are listed in advance
+_SHOWN_RUNS = 5  # planned runs that are listed in advance
 
 
 class JobInstant(msgspec.Struct, frozen=True):
@@ -182,7 +182,7 @@ class ScheduleRoutes:
         now, zone = self._app.clock.now(), call.body.zone or self._book.zone
         try:
             rule, zone = understand(call.body.schedule, now, zone)
-            return Meaning(zone, list(islice(instants(rule, zone, now), _COMING)))
+            return Meaning(zone, list(islice(instants(rule, zone, now), _SHOWN_RUNS)))
         except ScheduleError as error:
             return Meaning(zone, [], error.message, error.hint)
 
@@ -255,7 +255,7 @@ class ScheduleRoutes:
     def _coming(self, job: Job) -> list[float]:
         try:
             return list(
-                islice(instants(job.rule, job.zone, self._app.clock.now()), _COMING)
+                islice(instants(job.rule, job.zone, self._app.clock.now()), _SHOWN_RUNS)
             )
         except (
             ScheduleError

@@ -34,7 +34,7 @@ from hermes.text.translation import translator
 t = translator(__name__)
 
 
-_LONGEST_TITLE = 500
+_MAX_NEW_TITLE_CHARACTERS = 500
 _MAX_PINNED = 200
 _MAX_EXPORTED = 100
 
@@ -105,7 +105,7 @@ class Detail(msgspec.Struct, frozen=True):
 
 
 class Title(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    title: Annotated[str, Meta(max_length=_LONGEST_TITLE)]
+    title: Annotated[str, Meta(max_length=_MAX_NEW_TITLE_CHARACTERS)]
 
 
 class Rows(msgspec.Struct, frozen=True):

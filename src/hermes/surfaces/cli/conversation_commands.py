@@ -1,9 +1,22 @@
-"""`hermes goal run`: works towards a goal in this terminal or script until it is reached or stops."""
+"""Commands that run a conversation in this terminal or script: `hermes resume` and `hermes goal run`."""
 
 from typing import Annotated
 
 from hermes.commands.command import Arg, command
 from hermes.commands.context import CommandContext
+
+
+@command("resume")
+def resume(
+    _context: CommandContext,
+    session: Annotated[
+        str, Arg("its id or title (default: the session used last)", metavar="ID")
+    ] = "last",
+) -> int:
+    """Continue a session, whichever surface it began on."""
+    from hermes.surfaces.cli.dispatch import converse
+
+    return converse(["--resume", session])
 
 
 @command("goal run", group="Chat")
