@@ -51,6 +51,7 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
     safe_options: str | None = None
     bundled: bool = False
     runs: ProgramRunner | None = None
+    sources: str = ""
     installs: dict[str, str] = {}
     traits: str = ""
 
