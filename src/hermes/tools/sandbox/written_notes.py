@@ -52,7 +52,7 @@ def record(hermes_home: Path, before: Stamps, after: Stamps) -> list[Path]:
         if known.get(os.path.realpath(path)) != _ACCEPTED + (digest := digest_of(path))
     }
     if written:
-        _change(hermes_home, written)
+        record_digests(hermes_home, written)
     return list(map(Path, written))
 
 
@@ -62,7 +62,7 @@ def record_cut(
     """Remembers that a command ran in a workspace of which not all folders could be searched."""
     key = f"{workspace}{_PRODUCTS if only_products else '/'}"
     if key not in _read(hermes_home):
-        _change(hermes_home, {key: str(began_ns - CLOCK_NS)})
+        record_digests(hermes_home, {key: str(began_ns - CLOCK_NS)})
 
 
 def is_written(hermes_home: Path, path: Path, content: bytes | None = None) -> bool:
@@ -147,12 +147,14 @@ def accept(hermes_home: Path, path: Path) -> bool:
     """Accepts a file as it is now. Returns False if there was nothing to accept."""
     if not is_written(hermes_home, path):
         return False
-    _change(hermes_home, {os.path.realpath(path): _ACCEPTED + digest_of(str(path))})
+    record_digests(
+        hermes_home, {os.path.realpath(path): _ACCEPTED + digest_of(str(path))}
+    )
     return True
 
 
-def _change(hermes_home: Path, digests: dict[str, str]) -> None:
-    """Adds entries; every file that is gone is removed."""
+def record_digests(hermes_home: Path, digests: dict[str, str]) -> None:
+    """Remembers files with the content that a command gave them, as digests; every file that is gone is removed."""
     with FileLock(hermes_home / f"{_FILE}.lock") as lock:
         lock.acquire(_LOCK_TIMEOUT_S)
         known = _read(hermes_home) | {
