@@ -295,7 +295,9 @@ def judge_fetch(call: ProgramCall) -> list[Effect]:
     if not hosts or not all(word.known and is_own_service(word.text) for word in hosts):
         return [files, EFFECTS["network"]]
     pattern = "|".join(f"(?:{one})" for one in call.program.request_options)
-    if all(re.fullmatch(pattern, option) for option in _options_with_values(call)):
+    stays = not call.program.stays_with or call.program.stays_with in call.texts
+    options = _options_with_values(call)
+    if stays and all(re.fullmatch(pattern, option) for option in options):
         return [files, LOOKS_UP]
     sends = asks(
         "it sends data to a service on this machine, or makes an unusual request",

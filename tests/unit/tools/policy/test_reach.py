@@ -89,6 +89,21 @@ def said(decision: PolicyDecision) -> tuple[str, Reach]:
         ),
         ("curl -s http://localhost:8000/ -Kx", "workspace", "ask", "network"),
         ("curl -s http://localhost:8000/ -xhttp://y", "workspace", "ask", "network"),
+        ("curl -sL http://localhost:8000/", "workspace", "ask", "network"),
+        ("curl http://localhost:8000/ --location", "workspace", "ask", "network"),
+        ("wget -qO- http://localhost:8000/", "workspace", "ask", "network"),
+        (
+            "wget -qO- --max-redirect=0 http://localhost:8000/",
+            "workspace",
+            "allow",
+            "network",
+        ),
+        (
+            "wget -qO- --max-redirect=0 --max-redirect=3 http://localhost:8000/",
+            "workspace",
+            "ask",
+            "network",
+        ),
         ("wget -q --execute=x http://localhost:8000/", "workspace", "ask", "network"),
     ],
 )
