@@ -8,6 +8,7 @@ because other programs may share the machine.
 
 import argparse
 import gc
+import gzip
 import random
 import statistics
 import sys
@@ -18,10 +19,19 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from itertools import accumulate, count
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import apsw
+import msgspec
 
+from benchmarks.chat.measure import start_cpu
+from benchmarks.chat.programs import long_session
+from hermes.app import App, build
+from hermes.app.feed import PAGE_ROWS
+from hermes.app.session_journal import read_history
+from hermes.events import Bus
 from hermes.schema.event_base import Event
 from hermes.schema.events import SessionCreated
 from hermes.schema.messages import (
@@ -31,8 +41,10 @@ from hermes.schema.messages import (
     Usage,
     UserMessage,
 )
+from hermes.schema.shown_reasons import shown_event
+from hermes.settings import Home, Settings
 from hermes.store import Store, open_store
-from hermes.store.log_row import COLUMNS, Row, draft
+from hermes.store.log_row import COLUMNS, STORED, Row, checked, draft
 from hermes.store.session_log import new_epoch, write_row
 from hermes.store.sqlite.connection import connect
 from hermes.store.sqlite.database import insert_row
@@ -72,6 +84,7 @@ def main(argv: list[str]) -> int:
         appends(home, bars)
         opening(home, bars)
         growth(home, bars)
+        checking(home, bars)
         searching(home, bars, options.messages)
     return 1 if bars.missed else 0
 
@@ -206,6 +219,65 @@ def growth(
         figure,
         "within 1.3x",
         met=other <= 1.3 * one,
+    )
+
+
+# Checking what is read
+
+
+def checking(home: Path, bars: Bars, *, turns: int = 2_000) -> None:
+    """Measures which part of what a person waits for is spent on checking rows against their checksums."""
+    with tempfile.TemporaryDirectory(dir=home) as folder:
+        launch = long_session(Path(folder), turns)
+        last = f"The answer is {turns - 1}.".encode()
+        resuming = statistics.median(start_cpu(launch, last) for _ in range(3)) / 1e3
+        hermes_home = Home(Path(launch.environ["HERMES_HOME"]))
+        with build(Settings(), hermes_home, bus=Bus()) as app:
+            wholes = _reading(app, launch.argv[-1])
+        with closing(connect(hermes_home.root / "state.db", busy_timeout=5)) as opened:
+            query = f"SELECT {STORED} FROM events ORDER BY id"  # noqa: S608
+            stored = opened.execute(query).fetchall()
+    newest = stored[-PAGE_ROWS:]
+    for what, rows, whole, part in (
+        (f"{turns:,} turns resumed, until shown", newest, resuming, 0.01),
+        ("newest rows, for the page", newest, wholes["page"], 0.15),
+        ("search with 20 hits", stored[:20], wholes["search"], 0.1),
+        (f"history of {turns:,} turns, for the next", stored, wholes["history"], 0.25),
+    ):
+        check = check_cpu(rows)
+        figure = (
+            f"{check * 1e3:.2f} of {whole * 1e3:.1f} ms of CPU ({check / whole:.1%})"
+        )
+        bar = f"at most {part:.0%}"
+        bars.show(f"checks: {what}", figure, bar, met=check <= part * whole)
+
+
+def _reading(app: App, session: str) -> dict[str, float]:
+    """CPU seconds of what reads a session's rows, checks included."""
+    log = app.store.log
+    (*_, newest) = log.every_event(session)
+
+    def page() -> bytes:
+        rows = log.events(session, after=newest.seq - PAGE_ROWS, limit=PAGE_ROWS)
+        shown = [shown_event(app.envelope(row)) for row in rows]
+        return gzip.compress(msgspec.json.encode(shown), 1)
+
+    def hits() -> object:
+        return app.store.search.find("answer", session=session)
+
+    return {
+        "page": median(cpu, page, 25),
+        "search": median(cpu, hits, 25),
+        "history": median(cpu, lambda: read_history(app.store, session), 9),
+    }
+
+
+def check_cpu(stored: list[tuple[Any, ...]], rounds: int = 25) -> float:
+    """CPU time of checking rows, without making them."""
+    columns = itemgetter(slice(len(Row._fields)))
+    both = median(cpu, lambda: checked(stored), rounds)
+    return both - median(
+        cpu, lambda: list(map(Row._make, map(columns, stored))), rounds
     )
 
 

@@ -18,20 +18,20 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.chat.measure import cpu_per_token, delays, start_cpu
-from benchmarks.chat.programs import ChatProgram, launch_hermes, ours, peer
+from benchmarks.chat.programs import (
+    NOWHERE,
+    ChatProgram,
+    long_session,
+    ours,
+    peer,
+)
 from benchmarks.chat.servers import BLOCKS, KINDS
-from hermes.app import build
-from hermes.events import Bus
-from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
-from hermes.schema.messages import AssistantMessage, UserMessage
-from hermes.settings import Home, Settings
 from hermes.testing.fetched import NotFetched
 
 STARTS = 7
 _PEER_STARTS = 3
 _PERCENTILES = (50, 95, 99)
 TURNS = 2_000  # of the session that is resumed
-_NOWHERE = "http://127.0.0.1:9/v1"
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -91,7 +91,7 @@ def _prompt(other: ChatProgram | None) -> Measured:
 
 def _median_start(program: ChatProgram, times: int) -> float:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        launch = program.launch(Path(folder), _NOWHERE)
+        launch = program.launch(Path(folder), NOWHERE)
         starts = [start_cpu(launch, program.prompt) for _ in range(times)]
     return statistics.median(starts)
 
@@ -130,19 +130,7 @@ def _token(kind: str, other: ChatProgram | None) -> Measured:
 def _resume() -> Measured:
     """CPU until the end of a long conversation is shown again."""
     with tempfile.TemporaryDirectory() as folder:
-        home = launch_hermes(Path(folder), _NOWHERE).environ["HERMES_HOME"]
-        with build(Settings(), Home(Path(home)), bus=Bus()) as app:
-            created = SessionCreated(surface="cli", cwd=folder)
-            session = app.begin(created).session
-            for number in range(TURNS):
-                (asked,) = app.record(session, UserMessage(text=f"question {number}"))
-                rows = (
-                    TurnStarted(inputs=(asked.seq,)),
-                    AssistantMessage(text=f"The **answer** is {number}. " * 20),
-                    TurnEnded(reason="done"),
-                )
-                app.record(session, *rows, turn=app.ids.turn())
-        launch = launch_hermes(Path(folder), _NOWHERE, "--resume", session)
+        launch = long_session(Path(folder), TURNS)
         last = f"The answer is {TURNS - 1}.".encode()
         used = statistics.median(start_cpu(launch, last) for _ in range(3))
     return Measured("cpu until 2,000 turns are back", used, RESUME)

@@ -8,6 +8,11 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.app import build
+from hermes.events import Bus
+from hermes.schema.events import SessionCreated, TurnEnded, TurnStarted
+from hermes.schema.messages import AssistantMessage, UserMessage
+from hermes.settings import Home, Settings
 from hermes.testing.fetched import fetched, find_node
 from hermes.testing.installed import InstalledHermes, TerminalProcess, executable
 
@@ -15,6 +20,7 @@ PI_VERSION = "0.73.1"
 _PI_PACKAGE = "@mariozechner/pi-coding-agent"
 _PASSED_ON = ("PATH", "LANG")
 SIZE = (100, 30)
+NOWHERE = "http://127.0.0.1:9/v1"
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -51,6 +57,24 @@ def launch_hermes(folder: Path, url: str, *arguments: str) -> Launch:
     environ = hermes.environ({"TERM": "xterm-256color"})
     argv = [str(executable()), "--model", "bench", *arguments]
     return Launch(argv, environ, hermes.work)
+
+
+def long_session(folder: Path, turns: int) -> Launch:
+    """Hermes with a session of that many turns, which it resumes."""
+    launch = launch_hermes(folder, NOWHERE)
+    with build(Settings(), Home(Path(launch.environ["HERMES_HOME"])), bus=Bus()) as app:
+        created = SessionCreated(surface="cli", cwd=str(folder))
+        session = app.begin(created).session
+        for number in range(turns):
+            (asked,) = app.record(session, UserMessage(text=f"question {number}"))
+            rows = (
+                TurnStarted(inputs=(asked.seq,)),
+                AssistantMessage(text=f"The **answer** is {number}. " * 20),
+                TurnEnded(reason="done"),
+            )
+            app.record(session, *rows, turn=app.ids.turn())
+    argv = [*launch.argv, "--resume", session]
+    return msgspec.structs.replace(launch, argv=argv)
 
 
 def peer() -> ChatProgram:

@@ -324,6 +324,17 @@ def test_what_needs_no_folder_works_in_a_deleted_one(
     assert "bug in Hermes" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "options", [["-z", "hi", "--cwd"], ["skills", "check"], ["backup"]]
+)
+def test_a_name_that_no_file_can_have_is_no_bug(
+    tmp_path: Path, options: list[str]
+) -> None:
+    done = hermes(tmp_path, *options, "a" * 5000)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "hermes: A file can't have a name this long.\n"
+
+
 def in_a_deleted_folder(
     tmp_path: Path, *arguments: str
 ) -> subprocess.CompletedProcess[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hermes.core.ports import ToolContext
+from hermes.core.ports import PolicyDecision, ToolContext
 from hermes.tools import Needs, all_tools, default_tools
 from hermes.tools.policy import ApprovalPolicy, Circumstances
 from hermes.tools.tool import tool
@@ -158,6 +158,48 @@ def test_what_a_name_gets_unasked_a_program_of_the_project_does_not(
         "the sandbox holds it, whatever it is"
     )
     assert verdict("ls", path, sandboxed=False)[0] == "ask"
+
+
+def test_a_file_that_redirects_a_package_manager_is_asked_about(
+    tmp_path: Path,
+) -> None:
+    project, _ = make(tmp_path)
+    (project / "sub" / "deep").mkdir(parents=True)
+    home, user = tmp_path.resolve() / "home", tmp_path.resolve() / "user"
+    terminal = default_tools(tmp_path / "out", environment={}, hermes_home=home)[
+        "terminal"
+    ]
+    policy = ApprovalPolicy("ask", Circumstances(home, user, sandboxed=True))
+
+    def judged(command: str) -> PolicyDecision:
+        return policy.judge(terminal, {"command": command}, project)
+
+    look, install = "cd sub/deep && npm view react version", "npm install react"
+    assert judged(look).verdict == judged("npm outdated").verdict == "allow"
+    assert judged("pip index versions x").verdict == "allow"
+    before = judged(f"cd sub && {install}")
+    assert before.scope
+    (project / "sub" / ".npmrc").write_text("registry=https://evil.example/")
+    for command in (look, "cd sub; npm outdated", f"cd sub && {install}"):
+        decision = judged(command)
+        assert (decision.verdict, decision.reach) == ("ask", "network"), command
+        assert f"{project}/sub/.npmrc" in decision.reason, command
+    after = judged(f"cd sub && {install}")
+    assert (after.scope, after.shape == before.shape) == ("", False)
+    assert judged("npm outdated").verdict == "allow"
+    assert judged("cd sub && npm run build").verdict == "allow"
+    (project / "pip.conf").write_text("[global]\nindex-url = https://evil.example/")
+    assert judged("pip index versions x").verdict == "ask"
+    for name, command in (
+        (".yarnrc.yml", "yarn add x"),
+        (".pnpmfile.cjs", "pnpm add x"),
+        ("bunfig.toml", "bun add x"),
+        ("uv.toml", "uv pip install x"),
+    ):
+        assert judged(command).scope, command
+        (project / name).touch()
+        assert name in judged(command).reason
+        assert not judged(command).scope, command
 
 
 def test_a_rule_about_a_name_does_not_mean_a_program_of_the_project(

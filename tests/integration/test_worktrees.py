@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from hermes.app.project_notes import has_accepted_notes, read_project_files
 from hermes.app.worktrees import Worktrees, WorktreeState, worktrees_folder
 from hermes.errors import HermesError, NotFound, Refused, UsageError
+from hermes.tools.sandbox.written_notes import accept, record, stamps
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -98,6 +100,87 @@ def test_a_worktree_is_found_from_inside_it(checkout: Path, trees: Worktrees) ->
 
     assert trees.at(Path(tree.folder) / ".git") == tree
     assert trees.find(Path(tree.folder), "fix") == tree
+
+
+def commit_note(folder: Path, name: str, text: str) -> None:
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", name)
+
+
+def as_command(home: Path, folder: Path, name: str, text: str) -> None:
+    """Commits a note as a sandboxed command of Hermes does."""
+    before = stamps([str(folder / name)])
+    commit_note(folder, name, text)
+    record(home, before, stamps([str(folder / name)]))
+
+
+def notes(folder: Path, home: Path) -> dict[str, str]:
+    """The texts of the notes that a session in a folder reads."""
+    return {one.name: one.text for one in read_project_files(folder, home)}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / ".hermes").mkdir()
+    return tmp_path / ".hermes"
+
+
+def test_notes_that_a_command_committed_do_not_reach_a_prompt_through_a_worktree(
+    checkout: Path, trees: Worktrees, home: Path
+) -> None:
+    commit_note(checkout, "CLAUDE.md", "A person's.")
+    commit_note(checkout, "docs/AGENTS.md", "A person's.")
+    as_command(home, checkout, "AGENTS.md", "Obey.")
+    as_command(home, checkout, "lib/AGENTS.md", "Obey.")
+    git(checkout, "rm", "-q", "--cached", "lib/AGENTS.md")
+    git(checkout, "commit", "-q", "-m", "not tracked")
+    tree = trees.make(checkout, "fix")
+
+    folder = Path(tree.folder)
+    assert notes(folder, home) == {"AGENTS.md": "", "CLAUDE.md": "A person's."}
+    assert notes(folder / "docs", home) == {"AGENTS.md": "A person's."}
+    assert not has_accepted_notes(home, folder)
+
+    assert accept(home, checkout / "AGENTS.md")
+    again = Path(trees.make(checkout, "again").folder)
+    assert notes(again, home)["AGENTS.md"] == "Obey."
+
+
+def test_notes_that_only_git_has_are_not_a_persons(
+    checkout: Path, trees: Worktrees, home: Path
+) -> None:
+    commit_note(checkout, "AGENTS.md", "Obey.")
+    (checkout / "AGENTS.md").write_text("A person's.")
+
+    tree = trees.make(checkout, "fix")
+
+    assert notes(Path(tree.folder), home) == {"AGENTS.md": ""}
+    assert notes(checkout, home) == {"AGENTS.md": "A person's."}
+
+
+def test_notes_that_a_command_wrote_in_a_worktree_are_not_read_after_a_merge(
+    checkout: Path, trees: Worktrees, home: Path
+) -> None:
+    commit_note(checkout, "CLAUDE.md", "A person's.")
+    tree = trees.make(checkout, "fix")
+    folder = Path(tree.folder)
+    as_command(home, folder, "AGENTS.md", "Obey.")
+    commit_note(folder, ".hermes.md", "A person's, in the worktree.")
+    (checkout / "docs").mkdir()
+    (checkout / "docs" / "CLAUDE.md").write_text("Not in git.")
+
+    trees.merge(tree)
+
+    assert notes(checkout, home) == {
+        "AGENTS.md": "",
+        "CLAUDE.md": "A person's.",
+        ".hermes.md": "A person's, in the worktree.",
+    }
+    assert notes(checkout / "docs", home) == {"CLAUDE.md": "Not in git."}
+    assert (checkout / "AGENTS.md").read_text() == "Obey."
+    assert not list((home / "run/commands").iterdir())
 
 
 def test_merging_brings_committed_and_uncommitted_work(

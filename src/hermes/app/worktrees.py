@@ -11,17 +11,18 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import msgspec
 
+from hermes.app.carried_notes import NOTE_PATTERNS, carried_notes
 from hermes.app.confined_git import run_confined_git
 from hermes.children.git_folder import complaint, find_git
 from hermes.errors import HermesError, NotFound, Refused, UsageError
 from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import PRIVATE_FILE, make_private_folder, replace_file
-from hermes.settings.load import environment
+from hermes.settings.load import environment, find_home
 from hermes.text.formats import count
 from hermes.text.translation import JoinedWords, translator
 from hermes.tools.sandbox.git_settings import is_harmless
@@ -222,9 +223,10 @@ class Worktrees:
             ahead = self._git(source, "rev-list", "--count", f"HEAD..{tree.branch}")
             said = f"Merge worktree {tree.name}"  # not translated
             arguments = ("merge", "--no-edit", "-m", said, tree.branch)
-            done = self._try(source, *self._identity(source), *arguments)
-            if done.returncode:
-                raise self._unmerged(tree, before, done)
+            with self._carried(folder, source):
+                done = self._try(source, *self._identity(source), *arguments)
+                if done.returncode:
+                    raise self._unmerged(tree, before, done)
             head = self._try(source, "symbolic-ref", "--short", "-q", "HEAD")
             into = head.stdout.decode(errors="replace").strip() or before[:10]
             return WorktreeMerge(commits=int(ahead), into=into)
@@ -279,11 +281,23 @@ class Worktrees:
             copied = ("--no-checkout", "--template=", "--origin", "checkout")
             self._git(source, "clone", "-q", how, *copied, str(source), str(target))
             self._copy_identity(source, target)
-            self._git(target, "checkout", "-q", "-b", tree.branch, base)
+            with self._carried(source, target):
+                self._git(target, "checkout", "-q", "-b", tree.branch, base)
         except HermesError:
             self._remove(tree)
             raise
         return tree
+
+    def _carried(self, origin: Path, target: Path) -> AbstractContextManager[None]:
+        """Notes which project notes git brings from one checkout to the other that are not a person's."""
+        home = Path(os.path.realpath(find_home(dict(self._environment)).root))
+
+        def tracked() -> list[str]:
+            listed = self._git(target, "ls-files", "-z", "--", *NOTE_PATTERNS)
+            return [one for one in listed.split("\0") if one]
+
+        place = Path(os.path.realpath(target))
+        return carried_notes(home, origin, place, tracked)
 
     def _is_hidden(self, source: Path) -> bool:
         """Whether commands in the sandbox can't read the repository, so that its objects must be copied."""

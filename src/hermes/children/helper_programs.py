@@ -12,6 +12,7 @@ package in the `lib` beside its `bin`. A script that may load code from elsewher
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from pathlib import Path
 
@@ -66,10 +67,16 @@ def add_workspace(
     """
     real = os.path.realpath(folder)
     if not _holds(real, _SYSTEM_FOLDERS):  # the sandbox prevents writes there
+        is_new = real not in _workspaces
         _workspaces.add(real)
         _read_only.update(read_only)
         if not confined:
             _unconfined.add(real)
+        if (
+            is_new
+        ):  # a gateway has one for each person: nothing of the earlier ones stays
+            for cached in (_with_folder, _trusted, _first):
+                cached.cache_clear()
 
 
 def personal_program_folders(
@@ -169,7 +176,7 @@ def _is_unchangeable(
             if _is_in_any(place, workspaces) and not _is_in_any(place, read_only):
                 return False
         if not os.path.islink(program):  # noqa: PTH114
-            packages = (each for each in read_only if each.endswith("/lib"))
+            packages = {each for each in read_only if each.endswith("/lib")}
             return _is_in_any(f"{real}/{name}", packages) or not _is_script(program)
         target = os.readlink(program)  # noqa: PTH115
         if os.path.normpath(target) != target:  # `..` after what may be a link
@@ -183,10 +190,10 @@ def _is_script(program: str) -> bool:
         return file.read(2) == b"#!"
 
 
-def is_inside(path: str, folders: Iterable[str]) -> bool:
+def is_inside(path: str, folders: AbstractSet[str]) -> bool:
     """Returns whether a path is inside one of these folders, as written or with its links resolved."""
     places = {os.path.normpath(path), os.path.realpath(path)}
-    return any(_is_below(place, folder) for place in places for folder in folders)
+    return any(_is_in_any(place, folders) for place in places)
 
 
 @lru_cache(maxsize=16)
@@ -223,7 +230,7 @@ def _current_workspaces() -> frozenset[str]:
         return _with_folder(
             os.getcwd(),  # noqa: PTH109
             os.path.expanduser("~"),  # noqa: PTH111
-            frozenset(_workspaces),  # noqa: PTH109, PTH111, RUF100
+            len(_workspaces),
         )
     except FileNotFoundError:  # the folder was deleted
         return frozenset(_workspaces)
@@ -233,24 +240,27 @@ def _current_read_only() -> frozenset[str]:
     return frozenset(each for each in _read_only if not _is_in_any(each, _unconfined))
 
 
-@lru_cache(maxsize=16)
-def _with_folder(
-    folder: str, user_home: str, workspaces: frozenset[str]
-) -> frozenset[str]:
+@lru_cache(maxsize=4)
+def _with_folder(folder: str, user_home: str, number: int) -> frozenset[str]:
+    """Returns the registered workspaces and a folder. Their `number` only grows, so what was cached before never counts."""
+    del number
     here = os.path.realpath(folder)
-    return (
-        workspaces
-        if _holds(here, (*_SYSTEM_FOLDERS, os.path.realpath(user_home)))
-        else workspaces | {here}
-    )
+    is_own = not _holds(here, (*_SYSTEM_FOLDERS, os.path.realpath(user_home)))
+    return frozenset((*_workspaces, here) if is_own else _workspaces)
 
 
 def _holds(folder: str, others: Iterable[str]) -> bool:
     return any(_is_below(other, folder) for other in others)
 
 
-def _is_in_any(path: str, folders: Iterable[str]) -> bool:
-    return any(_is_below(path, folder) for folder in folders)
+def _is_in_any(path: str, folders: AbstractSet[str]) -> bool:
+    """Returns whether a path is one of these folders or below one. There may be thousands, so those above it are looked up."""
+    while path not in folders:
+        above = os.path.dirname(path)  # noqa: PTH120
+        if above == path:
+            return False
+        path = above
+    return True
 
 
 def _is_below(path: str, folder: str) -> bool:

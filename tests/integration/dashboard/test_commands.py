@@ -57,6 +57,17 @@ async def test_a_scope_wrong_words_and_a_missing_yes_are_refused(
     assert harness.app.store.sessions.recent(limit=5) == []
 
 
+async def test_a_name_that_no_file_can_have_is_refused(harness: Harness) -> None:
+    answer = await harness.ask(
+        "POST", "/api/commands/skills.check", {"name": "a" * 5000}
+    )
+    assert answer.status_code == 400
+    assert answer.json() == {
+        "error": "A file can't have a name this long.",
+        "hint": "",
+    }
+
+
 async def test_only_an_owner_runs_the_code_of_a_plugin(harness: Harness) -> None:
     path, body = "/api/commands/plugins.run", {"name": "shout"}
     assert (await harness.ask("POST", path, body, scope="chat")).status_code == 403

@@ -309,6 +309,8 @@ def _unexpected(error: Exception, *, debug: bool) -> int:
         and error.errno in _OUTPUT_ERRORS
     ):
         return output_failed(error)
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return _explain(UsageError(t.later("A file can't have a name this long.")))
     if isinstance(error, FileNotFoundError) and (gone := _folder_gone()):
         return _explain(gone)
     _output_error()

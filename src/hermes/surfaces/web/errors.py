@@ -82,6 +82,8 @@ class ErrorFormat:
                 return self.failed(error)
             case ClientDisconnect():
                 return Refusal(400, "The request was cut off.")
+            case OSError(errno=errno.ENAMETOOLONG):
+                return Refusal(400, "A file can't have a name this long.")
             case _:
                 return None
 

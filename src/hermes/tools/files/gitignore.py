@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from itertools import repeat
 from pathlib import Path
 
 import msgspec
@@ -138,10 +137,11 @@ def glob_regex(glob: str) -> str:
     depth = at = 0
     last_brace = glob.rfind("}")
     for part, is_class in _glob_parts(glob):
-        if is_class:
-            result.append("[" + part[1:].replace("\\", "\\\\").replace("!", "^", 1))
-        elif part in known:
+        if part in known:
             result.append(known[part])
+        elif is_class:
+            signs = part[1:].replace("\\", "\\\\").replace("!", "^", 1)
+            result.append(known.setdefault(part, f"[{signs}"))
         elif part == "{" and at < last_brace:
             depth += 1
             result.append("(?:")
@@ -159,20 +159,12 @@ def glob_regex(glob: str) -> str:
 
 
 def _glob_parts(glob: str) -> Iterator[tuple[str, bool]]:
-    """Yields the parts of a glob, and whether each is a class of characters."""
-    at = 0
-    for found in _classes(glob):
-        if (start := found.start()) > at:
-            yield from zip(_GLOB_TOKEN.findall(glob, at, start), repeat(False))
-        yield found[0], True
-        at = found.end()
-    yield from zip(_GLOB_TOKEN.findall(glob, at), repeat(False))
+    """Yields the parts of a glob, and whether each is a class of characters.
 
-
-def _classes(glob: str) -> "Iterator[re.Match[str]]":
-    """Yields the character classes. The end is searched for once, not from each bracket."""
+    Where a class could end is looked for once, not from each bracket.
+    """
     last = glob.rfind("]")
-    start, close = glob.find("["), 0
+    at, close, start = 0, 0, glob.find("[")
     while 0 <= start < last:
         if close < start + 2:
             end = _CLASS_END.search(glob, start + 2)
@@ -180,8 +172,13 @@ def _classes(glob: str) -> "Iterator[re.Match[str]]":
         is_near = close - start < _LONGEST_CLASS and glob.startswith("]", close)
         found = _CLASS.match(glob, start) if is_near else None
         if found:
-            yield found
-        start = glob.find("[", found.end() if found else start + 1)
+            for part in _GLOB_TOKEN.findall(glob, at, start):
+                yield part, False
+            yield found[0], True
+            at = found.end()
+        start = glob.find("[", at if found else start + 1)
+    for part in _GLOB_TOKEN.findall(glob, at):
+        yield part, False
 
 
 def _without_retries(pieces: list[str]) -> list[str]:
@@ -190,6 +187,8 @@ def _without_retries(pieces: list[str]) -> list[str]:
 
     Otherwise a pattern like `*a*a*a*a` would be tried in every possible way on a long name.
     """
+    if _STAR not in pieces:
+        return pieces
     result = list(pieces)
     last = -1  # the previous star, in the same name
     for at, piece in enumerate(pieces):

@@ -72,12 +72,16 @@ class CommandApproval:
                 effect = Effect(level, BY_USER, once=effect.once)
         reach = widest((requested, effect.reach))
         call = JudgedCall(tool, arguments, str(folder), reach, existing(found.paths))
+        files = "".join(
+            f" [{one.depends_on}]" for one in found.effects if one.depends_on
+        )
+        shape = f"{tool} in {folder} ({reach}){files}: {command}"
         decision = PolicyDecision(
             "ask",
             command_summary(command, folder),
             self._reason(effect),
             reach,
-            "" if effect.once else f"{tool} in {folder} ({reach}): {command}",
+            "" if effect.once else shape,
             binding_hash(call, self._state.about.environment),
             memorable=not effect.once,
         )

@@ -33,6 +33,8 @@ class Effect(msgspec.Struct, frozen=True):
     """What the command needs access to."""
     once: bool = False
     """Whether an approval can cover only this one call."""
+    depends_on: str = ""
+    """A file that decides what the command does: an earlier approval without it does not count."""
 
 
 READ = Effect(Level.READ)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -94,6 +94,22 @@ class PathContext(msgspec.Struct, frozen=True):
             for path in (file, file.resolve()):
                 if self.is_inside(path) or self.is_temporary(path):
                     return file
+        return None
+
+    def project_file(self, names: Iterable[str]) -> Path | None:
+        """The first file with one of these names in a folder that the command may be in, or above it.
+
+        Only the workspace and temporary folders count, because other commands can write there.
+        """
+        wanted = tuple(names)
+        for start in self.folders:
+            for folder in (start, *start.parents):
+                is_own = self.is_inside(folder) or self.is_temporary(folder)
+                if folder == self.home or not is_own:
+                    continue
+                for name in wanted:
+                    if os.path.lexists(folder / name):
+                        return folder / name
         return None
 
     def _on_search_path(self, name: str) -> Iterator[Path]:

@@ -48,9 +48,11 @@ class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True
     code: str | None = None
     in_place: bool = False
     request_options: tuple[str, ...] = ()
+    stays_with: str = ""
     safe_options: str | None = None
     bundled: bool = False
     runs: ProgramRunner | None = None
+    sources: str = ""
     installs: dict[str, str] = {}
     traits: str = ""
 

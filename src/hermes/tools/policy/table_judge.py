@@ -46,6 +46,8 @@ _LOOKUP_OPTIONS = (
     r"|-[alp]"
 )
 """Options of look-ups that only change what is displayed."""
+_SHOWS_PACKAGE = word_set("view info show v")
+"""Subcommands of npm that look up one package."""
 _PUBLISHING_TASK = (
     r"(deploy|publish|release|install|uninstall|destroy|teardown|push|upload)([:_-].*)?"
 )
@@ -90,8 +92,10 @@ def judge_by_table(call: ProgramCall) -> list[Effect]:
         )
     if call.prints_help(effect) and effect.level != Level.FORBID:
         return [READ]
+    effect = _without_network(call, kind) or effect
     return [
-        _without_network(call, kind) or effect,
+        *_project_sources(call, effect),
+        effect,
         *option_effects(call),
         named_files(call.words, call.context, call.program),
     ]
@@ -159,6 +163,16 @@ def _without_network(call: ProgramCall, kind: str) -> Effect | None:
     if (kind == "packages" and offline) or (kind in ("packages", "publishes") and dry):
         return WORK
     return None
+
+
+def _project_sources(call: ProgramCall, effect: Effect) -> list[Effect]:
+    """Asks if a file of the project says where the packages come from: it may be anybody's, and send anything there."""
+    names = call.program.sources.split()
+    file = call.context.project_file(names) if effect.reach == "network" else None
+    if file is None:
+        return []
+    reason = t.logged("{file} may redirect it to another server", file=file)
+    return [Effect(Level.ASK, reason, "network", depends_on=str(file))]
 
 
 def _looks_up_names(call: ProgramCall) -> bool:
@@ -281,7 +295,9 @@ def judge_fetch(call: ProgramCall) -> list[Effect]:
     if not hosts or not all(word.known and is_own_service(word.text) for word in hosts):
         return [files, EFFECTS["network"]]
     pattern = "|".join(f"(?:{one})" for one in call.program.request_options)
-    if all(re.fullmatch(pattern, option) for option in _options_with_values(call)):
+    stays = not call.program.stays_with or call.program.stays_with in call.texts
+    options = _options_with_values(call)
+    if stays and all(re.fullmatch(pattern, option) for option in options):
         return [files, LOOKS_UP]
     sends = asks(
         "it sends data to a service on this machine, or makes an unusual request",
@@ -329,6 +345,11 @@ def judge_npm(call: ProgramCall) -> list[Effect]:
     """npm: `npm x` is `npm exec`, and `npm explore` runs the command after `--`."""
     found = judge_by_table(call)
     inner: tuple[Word, ...] = ()
+    if call.texts and call.texts[0] in _SHOWS_PACKAGE and not call.prints_help(READ):
+        name = call.texts[1:2]
+        if not name or name[0].startswith("-"):
+            # It takes the name in package.json then, which may be an address.
+            found.append(EFFECTS["network"])
     if call.texts[:1] == ["x"]:
         inner = (call.words[0], Word("exec"), *call.words[2:])
     elif call.texts[:1] == ["explore"] and "--" in call.texts:

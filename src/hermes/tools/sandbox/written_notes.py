@@ -54,7 +54,7 @@ def record(hermes_home: Path, before: Stamps, after: Stamps) -> list[Path]:
         if known.get(os.path.realpath(path)) != _ACCEPTED + (digest := digest_of(path))
     }
     if written:
-        _change(hermes_home, written)
+        record_digests(hermes_home, written)
     return list(map(Path, written))
 
 
@@ -64,7 +64,7 @@ def record_cut(
     """Records that a command ran in a workspace whose folders could not all be searched."""
     key = f"{workspace}{_PRODUCTS if only_products else '/'}"
     if key not in _read(hermes_home):
-        _change(hermes_home, {key: str(began_ns - CLOCK_NS)})
+        record_digests(hermes_home, {key: str(began_ns - CLOCK_NS)})
 
 
 def is_written(hermes_home: Path, path: Path, content: bytes | None = None) -> bool:
@@ -149,12 +149,14 @@ def accept(hermes_home: Path, path: Path) -> bool:
     """Accepts a file as it is now. Returns False if there was nothing to accept."""
     if not is_written(hermes_home, path):
         return False
-    _change(hermes_home, {os.path.realpath(path): _ACCEPTED + digest_of(str(path))})
+    record_digests(
+        hermes_home, {os.path.realpath(path): _ACCEPTED + digest_of(str(path))}
+    )
     return True
 
 
-def _change(hermes_home: Path, digests: dict[str, str]) -> None:
-    """Adds entries, and removes every file that is gone."""
+def record_digests(hermes_home: Path, digests: dict[str, str]) -> None:
+    """Records files that a command wrote, with digests of their content, and removes every file that is gone."""
     with FileLock(hermes_home / f"{_FILE}.lock") as lock:
         lock.acquire(_LOCK_TIMEOUT_S)
         known = _read(hermes_home) | {

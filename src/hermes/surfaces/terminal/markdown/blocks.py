@@ -154,6 +154,8 @@ class Blocks:
 
     def _split_long(self, line: str) -> list[Block]:
         """Splits a line into parts within the limit, at the same points as a partial line."""
+        if len(line) <= _MAX_PARAGRAPH_CHARS:
+            return self._line(line)
         done: list[Block] = []
         while len(line) > _MAX_PARAGRAPH_CHARS:
             at = line.rfind(" ", 1, _MAX_PARAGRAPH_CHARS)
@@ -167,13 +169,16 @@ class Blocks:
         self._plain_chars = 0
         if self._fence:
             return [self._code(line)]
-        if found := _FENCE.fullmatch(line):
+        stripped = line.lstrip(" ")
+        if stripped[:1] in ("`", "~") and (found := _FENCE.fullmatch(line)):
             done = self._finish()
             self._indent, self._fence = len(found[1]), found[2]
             return [*done, Block("open", head=found[3])]
-        if not line.strip():
+        if not stripped or stripped.isspace():
             return [*self._finish(), _BLANK]
-        if self._open is not None and self._extends(self._open, line):
+        if self._open is None:
+            return self._begin(line)
+        if self._extends(self._open, line):
             return self._finish() if self._is_long() else []
         return [*self._finish(), *self._begin(line)]
 
@@ -188,7 +193,8 @@ class Blocks:
     def _begin(self, line: str) -> list[Block]:
         """Starts a block with its first line. Headings, rules and quoted lines end with it."""
         if found := _HEADING.fullmatch(line):
-            return [Block("heading", (_heading_text(found[2] or ""),), head=found[1])]
+            text = _heading_text(found[2]) if found[2] else ""
+            return [Block("heading", (text,), head=found[1])]
         if _RULE.fullmatch(line):
             return [Block("rule")]
         if found := _QUOTE.fullmatch(line):

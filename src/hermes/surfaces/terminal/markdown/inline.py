@@ -36,12 +36,12 @@ _MATCH_AT = {
         r"(?<!\w)__(?P<bold_>(?=[^\s_]).{1,2000}?(?<=\S))__(?!\w)"
         r"|(?<!\w)_(?P<italic_>(?=[^\s_]).{0,2000}?[^\s_])_(?!\w)"
     ).match,
-    "~": re.compile(r"~~(?P<strike>(?=\S).{1,2000}?(?<=\S))~~").match,
+    "~": re.compile(r"~~(?P<strike>(?=[^\s~]).{1,2000}?(?<=\S))~~").match,
 }
 """What can begin with each mark. The last group that matches names what it is."""
 _START = re.compile(
     r"\\(?P<escaped>[!-/:-@\[-`{-~])|(?<!`)`|!(?=\[)|\[|<(?=h)"
-    r"|(?P<bold>\*\*(?=[^\s*]))|(?<!\w)(?P<bold_>__(?=[^\s_]))|(?P<strike>~(?=~\S))"
+    r"|(?P<bold>\*\*(?=[^\s*]))|(?<!\w)(?P<bold_>__(?=[^\s_]))|(?<!~)(?P<strike>~~(?=[^\s~]))"
     r"|(?<![\w*])(?P<italic>\*(?=[^\s*]))|(?<!\w)(?P<italic_>_(?=[^\s_]))"
 )
 """Matches where something can begin."""
@@ -81,26 +81,24 @@ def _matches(text: str) -> "Iterator[re.Match[str]]":
     is read once, not once for each.
     """
     closers: dict[str, list[int]] = {}
-    starts = _START.finditer(text)
-    while start := next(starts, None):
-        kind = start.lastgroup
+    after = 0
+    while start := _START.search(text, after):
+        kind, after = start.lastgroup, start.end()
         if kind == "escaped":
             yield start
-        elif kind is None or _may_close(start, kind, closers):
+        elif kind is None or _may_close(text, after, kind, closers):
             at = start.start()
             if found := _MATCH_AT[text[at]](text, at):
                 yield found
-                starts = _START.finditer(text, found.end())
+                after = found.end()
 
 
-def _may_close(
-    start: "re.Match[str]", kind: str, closers: dict[str, list[int]]
-) -> bool:
+def _may_close(text: str, end: int, kind: str, closers: dict[str, list[int]]) -> bool:
+    """Returns whether something may close a mark that ends there."""
     ends = closers.get(kind)
     if ends is None:
-        found = _CLOSERS[kind].finditer(start.string)
+        found = _CLOSERS[kind].finditer(text)
         ends = closers[kind] = [one.start() for one in found]
-    end = start.end()
     place = bisect_left(ends, end + 1)
     return place < len(ends) and ends[place] - end <= _MAX_OPEN_CHARS
 
@@ -170,6 +168,11 @@ def _nth(text: str, start: int, number: int) -> int:
 def _run(found: re.Match[str], look: str, *, marked: bool) -> list[Run]:
     kind = found.lastgroup or ""
     text = found[kind]
+    if emphasis := _EMPHASIS.get(kind):
+        look = _with(look, emphasis)
+        if len(text) == 1:  # too short for a mark in it
+            return [(text, look)]
+        return parse(text, look, marked=marked)
     if kind == "escaped":
         return [(text, look)]
     if kind == "code":
@@ -177,14 +180,9 @@ def _run(found: re.Match[str], look: str, *, marked: bool) -> list[Run]:
         return [(f"`{code}`" if marked else code, _with(look, CYAN))]
     if kind == "auto":
         return [(text, _with(look, UNDERLINE))]
-    if kind == "url":
-        label = found["label"] or text
-        tail = [(f" ({text})", _with(look, DIM))] if text and text != label else []
-        return [*parse(label, _with(look, UNDERLINE), marked=marked), *tail]
-    look = _with(look, _EMPHASIS[kind])
-    if len(text) == 1:  # too short for a mark in it
-        return [(text, look)]
-    return parse(text, look, marked=marked)
+    label = found["label"] or text
+    tail = [(f" ({text})", _with(look, DIM))] if text and text != label else []
+    return [*parse(label, _with(look, UNDERLINE), marked=marked), *tail]
 
 
 def _with(look: str, code: str) -> str:

@@ -29,6 +29,7 @@ def shown(
         ("`**x**`", [("**x**", "36")]),
         ("`` a`b ``", [("a`b", "36")]),
         ("~~old~~", [("old", "9")]),
+        ("~~~old~~~ and ~~~~", [("~~~old~~~ and ~~~~", "")]),
         ("[site](https://x.y)", [("site", "4"), (" (https://x.y)", "2")]),
         ("<https://x.y>", [("https://x.y", "4")]),
         ("snake_case_name", [("snake_case_name", "")]),
