@@ -80,11 +80,12 @@ class Journal(Protocol):
 
     def note(self, *events: Event) -> None:
         """Adds rows now and writes them a moment later, together with the next ones. For what can be lost without harm,
-        such as the content of a file. An error is raised by the next `record` or `flush`."""
+        such as the content of a file, or the answer right before the end of its turn. An error is raised by the next
+        `record` or `flush`."""
         ...
 
     async def flush(self) -> None:
-        """Waits for rows that are still being written for a caller that was cancelled."""
+        """Waits for rows that are noted, or still being written for a caller that was cancelled."""
         ...
 
     def show(self, event: Event) -> None:

@@ -461,8 +461,12 @@ async def _take_steers(turn: Turn) -> None:
 
 
 async def _note(turn: Turn, message: AssistantMessage, verdict: ReplyVerdict) -> None:
-    """Records a rejected reply, what was wrong with it, and what the model is told."""
+    """Writes down a reply without calls. One that was rejected comes with what was wrong with it, and what the model is
+    told; an answer is written together with the end of its turn."""
     turn.partial = []
+    if verdict.kind == "answer":
+        turn.journal.note(message)
+        return
     rejected = (
         [ReplyRejected(reason=verdict.fault, detail=verdict.detail)]
         if verdict.fault
