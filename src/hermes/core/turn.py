@@ -155,6 +155,8 @@ class NativeRuntime:
 
     async def run(self, turn: Turn) -> TurnEnded:
         """Runs the turn. Returns its end, which the caller records."""
+        if turn.interrupted.is_set():  # an answer that is there at once would win
+            return _ended(turn, "interrupted")
         work = asyncio.ensure_future(self._work(turn))
         try:
             async with running(turn.interrupted.wait()) as stop:
