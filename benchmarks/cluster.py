@@ -1,9 +1,9 @@
 """Simulates many machines that share one PostgreSQL and one NATS: speed, and what survives kills and restarts.
 
-`--sessions`, `--workers`, `--rate` and `--seconds` set the load; `--kills`, `--restarts` and `--losses` how often workers
-are killed, PostgreSQL is restarted without a checkpoint, and NATS is stopped; `--outages` and `--outage-seconds` how often
-and how long PostgreSQL is down; `--freezes` how often a worker is frozen past its lease; `--cap-workers` how many workers
-share a cap. Numbers are for this machine and its load.
+`--sessions`, `--workers`, `--rate` (one or several) and `--seconds` set the load; `--kills`, `--restarts` and `--losses`
+how often workers are killed, PostgreSQL is restarted without a checkpoint, and NATS is stopped; `--outages` and
+`--outage-seconds` how often and how long PostgreSQL is down; `--freezes` how often a worker is frozen past its lease;
+`--cap-workers` how many workers share a cap. Numbers are for this machine and its load.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import asyncpg
 import msgspec
@@ -59,6 +60,7 @@ _MAX_SILENCE_S = LEASE_TTL_S + 2.0  # a lease, and a worker's next check
 _CAP_TOKENS = 12_000
 _CALL_TOKENS = 3_000
 _TURN_TIMEOUT_S = 120.0
+_SQLITE_TURNS = 500
 _WARM_UP_TURNS = 5  # for each worker, and before the turns on SQLite
 _KEY = "sk-test-0000000000000000"
 
@@ -90,7 +92,9 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks cluster", description=__doc__)
     parser.add_argument("--sessions", type=int, default=1000)
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--rate", type=float, default=100.0, help="turns per second")
+    parser.add_argument(
+        "--rate", type=float, nargs="+", default=[100.0], help="turns per second"
+    )
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--restarts", type=int, default=20)
@@ -295,46 +299,98 @@ async def _caps(number: int, postgres: LocalPostgres, nats: LocalNats) -> int:
 async def _speed(
     options: argparse.Namespace, postgres: LocalPostgres, nats: LocalNats
 ) -> int:
-    """Runs turns at a steady rate over many sessions and several workers."""
-    turns = int(options.rate * options.seconds)
-    print(
-        f"{options.sessions} sessions, {options.workers} workers, {options.rate:g} turns/s, {turns} turns"
-    )
+    """Runs turns at steady rates over many sessions and several workers. The bars are for the last rate."""
+    async with ModelServer(respond=Load()) as model:
+        before = time.process_time()
+        baseline = await asyncio.to_thread(_sqlite_cpu, _SQLITE_TURNS, model.url)
+        answering = (time.process_time() - before) / _SQLITE_TURNS
     load = Load()
+    missed = 0
     async with _opened(postgres, nats, load, options.workers) as (desk, workers):
         await _warm_up(desk, options.workers)
         sessions = [await desk.begin() for _ in range(options.sessions)]
-        before = sum(one.cpu_s() for one in workers)
-        said: dict[str, float] = {}
-        begun = time.perf_counter()
-        submits: set[asyncio.Task[None]] = set()
-        for number in range(turns):
-            wait = begun + number / options.rate - time.perf_counter()
-            if wait > 0:
-                await asyncio.sleep(wait)
-            text = f"message-{number}"
-            said[text] = time.perf_counter()
-            task = asyncio.create_task(desk.say(sessions[number % len(sessions)], text))
-            submits.add(task)
-            task.add_done_callback(submits.discard)
-        await _until_answered(desk, turns + options.workers * _WARM_UP_TURNS)
-        took = time.perf_counter() - begun
-        cpu = (sum(one.cpu_s() for one in workers) - before) / turns
+        machines = _Machines(workers, postgres, nats, answering)
+        for rate in options.rate:
+            turns = int(rate * options.seconds)
+            print(
+                f"{options.sessions} sessions, {options.workers} workers, {rate:g} turns/s, {turns} turns"
+            )
+            spent = machines.cpu_s()
+            begun = time.perf_counter()
+            said = await _submit(desk, sessions, turns, rate)
+            await _settled(desk)
+            took = time.perf_counter() - begun
+            cost = {
+                name: (now - spent[name]) / turns
+                for name, now in machines.cpu_s(turns).items()
+            }
+            missed = _report(load, said, cost, baseline, turns / took)
+    return missed
+
+
+async def _submit(
+    desk: Desk, sessions: list[str], turns: int, rate: float
+) -> dict[str, float]:
+    """Submits messages at a steady rate. Returns when each was submitted."""
+    said: dict[str, float] = {}
+    submits: set[asyncio.Task[None]] = set()
+    begun = time.perf_counter()
+    for number in range(turns):
+        wait = begun + number / rate - time.perf_counter()
+        if wait > 0:
+            await asyncio.sleep(wait)
+        text = f"message-{rate:g}-{number}"
+        said[text] = time.perf_counter()
+        task = asyncio.create_task(desk.say(sessions[number % len(sessions)], text))
+        submits.add(task)
+        task.add_done_callback(submits.discard)
+    await asyncio.gather(*submits)
+    return said
+
+
+class _Machines(NamedTuple):
+    """Everything that shares the processors of this machine."""
+
+    workers: list[WorkerProcess]
+    postgres: LocalPostgres
+    nats: LocalNats
+    answering_s: float
+    """What an answer costs the scripted model, which is in this process."""
+
+    def cpu_s(self, answered: int = 0) -> dict[str, float]:
+        """Seconds of processor time used so far, the model's from when on this many turns were answered."""
+        return {
+            "workers": sum(one.cpu_s() for one in self.workers),
+            "PostgreSQL": self.postgres.cpu_s(),
+            "NATS": self.nats.cpu_s(),
+            "submitting": time.process_time() - answered * self.answering_s,
+            "model": answered * self.answering_s,
+        }
+
+
+def _report(
+    load: Load,
+    said: dict[str, float],
+    cost: dict[str, float],
+    baseline: float,
+    rate: float,
+) -> int:
+    """Prints what a rate gave. Returns how many bars were missed."""
     delays = [load.asked[text] - at for text, at in said.items() if text in load.asked]
     print(
-        f"  {turns / took:.1f} turns/s were done; median {statistics.median(delays) * 1000:.0f} ms to the first request"
+        f"  {rate:.1f} turns/s were done; median {statistics.median(delays) * 1000:.0f} ms to the first request"
     )
+    parts = ", ".join(f"{name} {used * 1000:.1f}" for name, used in cost.items())
+    print(f"  CPU per turn in ms: {parts}; together {sum(cost.values()) * 1000:.1f}")
+    print(f"  CPU of SQLite in one process per turn: {baseline * 1000:.1f} ms")
     missed = _bar(
         "p99 of submit to first model request", _p99(delays), _MAX_FIRST_REQUEST_S
     )
-    async with ModelServer(respond=Load()) as model:
-        baseline = await asyncio.to_thread(_sqlite_cpu, min(turns, 500), model.url)
-    print(
-        f"  CPU of the workers per turn {cpu * 1000:.1f} ms; of SQLite in one process {baseline * 1000:.1f} ms"
+    missed += _bar(
+        "CPU per turn against SQLite", cost["workers"] / baseline, _MAX_CPU_RATIO, "x "
     )
-    return missed + _bar(
-        "CPU per turn against SQLite", cpu / baseline, _MAX_CPU_RATIO, "x "
-    )
+    sys.stdout.flush()
+    return missed
 
 
 async def _warm_up(desk: Desk, workers: int) -> None:
@@ -342,16 +398,6 @@ async def _warm_up(desk: Desk, workers: int) -> None:
     sessions = [await desk.begin() for _ in range(workers * _WARM_UP_TURNS)]
     await asyncio.gather(*(desk.say(one, "warm up") for one in sessions))
     await asyncio.gather(*(desk.answered(one) for one in sessions))
-
-
-async def _until_answered(desk: Desk, turns: int) -> None:
-    query = f"SELECT count(*) FROM events WHERE type = '{TurnEnded.topic}'"  # noqa: S608 - our own name
-    async with asyncio.timeout(_TURN_TIMEOUT_S):
-        while True:
-            found = await asyncio.to_thread(desk.store.database.select, query)
-            if found[0][0] >= turns:
-                return
-            await asyncio.sleep(0.2)
 
 
 @contextlib.asynccontextmanager

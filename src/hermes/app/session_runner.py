@@ -265,11 +265,11 @@ class Runner:
 
     async def _wait_for_lease(self) -> Lease | None:
         """Follows the process that has the session until it has answered everything (None) or is gone."""
-        follower = await self._open_journal(Lease(self.session, "", 0, 0.0))
-        watch = self._app.store.watch(self.session)
-        self._is_following = True
-        self.settled.set()
+        watch = self._app.store.watch(self.session, is_read_next=True)
         try:
+            follower = await self._open_journal(Lease(self.session, "", 0, 0.0))
+            self._is_following = True
+            self.settled.set()
             return await self._follow(follower, watch)
         finally:
             self._is_following = False
@@ -442,7 +442,7 @@ class Runner:
         self, engine: TurnEngine, journal: SessionJournal, ended: TurnEnded
     ) -> None:
         app, history = self._app, journal.history
-        await journal.flush()
+        await journal.nothing_under_way()
         await self._attempt(
             self._deps.keep_files(journal.turn, self._folder()), _SAVE_FILES
         )

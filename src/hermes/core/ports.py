@@ -81,12 +81,13 @@ class Journal(Protocol):
     def note(self, *events: Event) -> None:
         """Adds rows now and writes them a moment later, together with the next ones.
 
-        For data whose loss does no harm, such as the content of a file. The next `record` or `flush` raises any error.
+        For the answer right before the end of its turn, and for data whose loss does no harm, such as the content of a
+        file. The next `record` or `flush` raises any error.
         """
         ...
 
     async def flush(self) -> None:
-        """Waits for rows that are still being written for a caller that was cancelled."""
+        """Waits for rows that are noted, or still being written for a caller that was cancelled."""
         ...
 
     def show(self, event: Event) -> None:

@@ -155,6 +155,8 @@ class NativeRuntime:
 
     async def run(self, turn: Turn) -> TurnEnded:
         """Runs the turn. Returns its end, which the caller records."""
+        if turn.interrupted.is_set():  # an answer that is there at once would win
+            return _ended(turn, "interrupted")
         work = asyncio.ensure_future(self._work(turn))
         try:
             async with running(turn.interrupted.wait()) as stop:
@@ -462,8 +464,14 @@ async def _take_steers(turn: Turn) -> None:
 
 
 async def _note(turn: Turn, message: AssistantMessage, verdict: ReplyVerdict) -> None:
-    """Records a rejected reply, what was wrong with it, and what the model is told about it."""
+    """Records a reply without calls. If it was rejected, also records what was wrong with it and what the model is told.
+
+    An answer is written together with the end of its turn.
+    """
     turn.partial = []
+    if verdict.kind == "answer":
+        turn.journal.note(message)
+        return
     rejected = (
         [ReplyRejected(reason=verdict.fault, detail=verdict.detail)]
         if verdict.fault

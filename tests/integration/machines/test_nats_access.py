@@ -16,7 +16,7 @@ from tests.fakes.nats_server import LocalNats, running_nats
 from hermes.bridge.nats_client import NatsOptions
 from hermes.bridge.nats_health import nats_health
 from hermes.bridge.nats_link import NatsLink, open_link
-from hermes.bridge.work_stream import WorkStream
+from hermes.bridge.work_stream import WorkStream, offer
 from hermes.commands.doctor_checks import Site
 from hermes.commands.store_checks import check_events
 from hermes.commands.views import FAIL, OK
@@ -150,6 +150,32 @@ async def test_a_worker_counts_on_the_queue_only_if_the_server_has_one(
                     assert not stream.is_live
         finally:
             link.close()
+
+
+async def test_a_queue_that_was_set_up_on_a_disk_is_used_as_it_is(
+    nats: LocalNats,
+) -> None:
+    link = open_link(EventSettings(url=nats.url, subject="on-disk"), Secrets({}, {}))
+    taken: asyncio.Queue[str] = asyncio.Queue()
+    try:
+        await asyncio.to_thread(wait_until_connected, link)
+        await asyncio.wrap_future(link.client.start(_set_up_on_disk(link)))
+        stream = WorkStream(link, "here", lambda: 1)
+        async with running(stream.run(taken.put)):
+            await until(lambda: stream.is_live)
+            offer(link, "s1", "")
+            assert await asyncio.wait_for(taken.get(), TIMEOUT_S) == "s1"
+    finally:
+        link.close()
+
+
+async def _set_up_on_disk(link: NatsLink) -> None:
+    await link.client.client.jetstream().add_stream(
+        name=f"{link.subject}-work",
+        subjects=[f"{link.subject}.work.>"],
+        retention="workqueue",
+        storage="file",
+    )
 
 
 async def _nothing(_: str) -> None:

@@ -41,6 +41,15 @@ async def test_whoever_comes_while_all_are_lent_waits_so_long(
         assert await waiting in {first, second}
 
 
+async def test_a_pool_that_is_only_busy_is_waited_for(pool: ConnectionPool) -> None:
+    async def work() -> None:
+        async with pool.lend(1.5) as one:
+            await one.execute("SELECT pg_sleep(0.3)")
+
+    async with pool.lend(TIMEOUT_S):
+        await asyncio.gather(*(work() for _ in range(8)))  # one after the other
+
+
 async def test_one_with_an_open_transaction_is_not_lent_again(
     pool: ConnectionPool,
 ) -> None:

@@ -27,14 +27,14 @@ class ConnectionPool:
         self._idle: list[tuple[asyncpg.Connection, float]] = []  # with idle since
         self._lent: set[asyncpg.Connection] = set()
         self._pruning: asyncio.Task[None] | None = None
+        self._worked_at = 0.0  # when a connection last came back whole
         self.is_closed = False
 
     @asynccontextmanager
     async def lend(self, timeout_s: float) -> AsyncIterator["asyncpg.Connection"]:
-        """Lends a connection. While all are lent, waits up to `timeout_s`."""
+        """Lends a connection. While all are lent, waits in line, as long as one comes back every `timeout_s`."""
         if self._free_places.locked():
-            async with asyncio.timeout(timeout_s):
-                await self._free_places.acquire()
+            await self._wait_for_place(timeout_s)
         else:
             await self._free_places.acquire()  # returns immediately
         try:
@@ -42,6 +42,7 @@ class ConnectionPool:
             self._lent.add(connection)
             try:
                 yield connection
+                self._worked_at = asyncio.get_running_loop().time()
             except (asyncio.CancelledError, OSError, TimeoutError):
                 connection.terminate()  # a statement may be running
                 raise
@@ -50,6 +51,25 @@ class ConnectionPool:
                 self._take_back(connection)
         finally:
             self._free_places.release()
+
+    async def _wait_for_place(self, timeout_s: float) -> None:
+        """Waits without losing its place. A busy server is no reason to give up, one that answers nobody is."""
+        loop = asyncio.get_running_loop()
+
+        def look() -> None:
+            nonlocal timer
+            due = self._worked_at + timeout_s
+            if due <= loop.time():
+                limit.reschedule(loop.time())
+            else:
+                timer = loop.call_at(due, look)
+
+        timer = loop.call_later(timeout_s, look)
+        try:
+            async with asyncio.timeout(None) as limit:
+                await self._free_places.acquire()
+        finally:
+            timer.cancel()
 
     def _take_idle(self) -> "asyncpg.Connection | None":
         if self.is_closed:
