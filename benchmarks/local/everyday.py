@@ -1,7 +1,7 @@
 """Everyday requests, as a person would type them, to the local model with real tools in throwaway folders.
 
-Five sets: `tuned`, which prompts were tuned on; `unseen` and `fresh`, which were looked at after their first runs; and
-`held-out` and `final`, which are only run to report. A person is assumed to approve every call. Prints the score by
+Six sets: `tuned`, which prompts were tuned on; `unseen` and `fresh`, which were looked at after their first runs; and
+`held-out`, `final` and `last`, which are only run to report. A person is assumed to approve every call. Prints the score by
 topic, answers of the kind "there is no file" to a question that is not about files, and the medians of the decision,
 the first token of talk and the whole answer, with the machine's load and how many prompt tokens were read. `--busy 2`
 keeps two cores busy meanwhile; `--priority -20` puts itself, the engine and these loops before everything else on the
@@ -29,6 +29,7 @@ from benchmarks.local.everyday_case import EverydayCase
 from benchmarks.local.everyday_final import FINAL
 from benchmarks.local.everyday_fresh import FRESH
 from benchmarks.local.everyday_held_out import HELD_OUT
+from benchmarks.local.everyday_last import LAST
 from benchmarks.local.everyday_tuned import TUNED
 from benchmarks.local.everyday_unseen import UNSEEN
 from hermes.core.arguments import arguments_by_name
@@ -58,6 +59,7 @@ SETS = {
     "held-out": HELD_OUT,
     "fresh": FRESH,
     "final": FINAL,
+    "last": LAST,
 }
 USEFUL_SHARE = 0.85
 _ABSURD = re.compile(
