@@ -87,13 +87,15 @@ class TimedEngine:
         self, prompt: Completion
     ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
         started, cpu = time.monotonic(), _cpu_seconds(self._engine.pid)
+        is_decision = prompt.max_tokens == 1
+        kind = "decide" if is_decision else prompt.slot
         async with contextlib.aclosing(self._engine.complete(prompt)) as reports:
             async for report in reports:
                 if isinstance(report, CompletionEnded):
                     fresh = report.input_tokens - report.cached_tokens
-                    self.read_tokens.append((prompt.slot, fresh, report.input_tokens))
+                    self.read_tokens.append((kind, fresh, report.input_tokens))
                 yield report
-        if prompt.slot == "decide":
+        if is_decision:
             self.decisions.append(time.monotonic() - started)
             self.decision_cpu.append(_cpu_seconds(self._engine.pid) - cpu)
 

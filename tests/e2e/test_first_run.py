@@ -116,6 +116,9 @@ async def test_a_key_pasted_onto_the_choices_is_tried(
             await terminal.until(
                 lambda shown: "Anthropic rejected the API key (401)" in flat(shown)
             )
+            await terminal.until(
+                lambda shown: "goes back" in shown or "go back" in shown
+            )
             terminal.type(f"{KEY}\n" if term == "dumb" else pasted(KEY) + ENTER)
             await terminal.until(lambda shown: "Which model from" in shown)
 

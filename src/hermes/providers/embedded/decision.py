@@ -1,7 +1,14 @@
-"""Decides whether a request is talk or work. Code decides the clear cases; the model decides the rest in one token."""
+"""Decides whether a request is talk or work. Code decides the clear cases; the model decides the rest in one token.
+
+The token is asked for at the end of the chat's own prompt, so an answer in the chat, which is the usual case, reads the
+request only once. What follows work is asked about in a prompt of its own, which is shorter than the chat: it does not
+hold what the work showed. So is every request where the engine ignores grammars, because there the chat would answer.
+"""
 
 import re
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from hermes.providers.embedded import facts
 from hermes.providers.embedded.completion import ChatTurn, Completion
@@ -97,8 +104,18 @@ def certain(exchanges: list[RequestExchange], view: FolderView) -> RequestKind |
     return None
 
 
-def prompt(exchanges: list[RequestExchange]) -> Completion:
-    """Returns the question for the model."""
+def prompt(
+    exchanges: list[RequestExchange], chat: Completion, *, obeys_grammar: bool
+) -> Completion:
+    """Returns the question for the model. `chat` is the prompt with which the chat would answer."""
+    follows_work = len(exchanges) > 1 and bool(exchanges[-2].steps)
+    if follows_work or not obeys_grammar:
+        return _alone(exchanges)
+    turns = chat.turns[:-1]  # without the beginning of a reply in the chat
+    return msgspec.structs.replace(chat, turns=turns, grammar=_GRAMMAR, max_tokens=1)
+
+
+def _alone(exchanges: list[RequestExchange]) -> Completion:
     typed, _ = typed_part(exchanges[-1].request)
     text = typed[:_MAX_CHARACTERS]
     if len(exchanges) > 1:

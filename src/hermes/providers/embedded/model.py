@@ -88,10 +88,13 @@ class EmbeddedModel:
         toolbox = OfferedTools(request.tools if self._acts else ())
         exchanges = read_messages(request.messages, toolbox)
         view = self._look_at(request.folder) if request.tools else FolderView()
-        kind = await self._decided(request, exchanges, view)
+        kind: RequestKind | None = None
         for window in _WINDOW_CHARACTERS:
-            prompts = _Prompts(request, exchanges, view, self._now(), window)
+            prompts = _Prompts(
+                request, exchanges, view, self._now(), window, self._sorts
+            )
             try:
+                kind = kind or await self._decided(prompts)
                 async with aclosing(self._answer(kind, prompts, toolbox)) as events:
                     async for event in events:
                         yield event
@@ -136,22 +139,23 @@ class EmbeddedModel:
         talk = TalkReply(self._engine, self._parts, checked=checked)
         return talk.events(prompts.talk())
 
-    async def _decided(
-        self,
-        request: ModelRequest,
-        exchanges: list[RequestExchange],
-        view: FolderView,
-    ) -> RequestKind:
+    @property
+    def _sorts(self) -> bool:
+        """Whether the prompt of the chat also serves to decide."""
+        return self._acts and self._engine.obeys_grammar
+
+    async def _decided(self, prompts: "_Prompts") -> RequestKind:
         """Decides between talk and work. Without tools, it is always talk."""
-        if not (request.tools and self._acts):
+        if not (prompts.request.tools and self._acts):
             return "talk"
-        known = decision.certain(exchanges, view)
+        known = decision.certain(prompts.exchanges, prompts.view)
         if known is not None:
             return known
         text = ""
-        async with aclosing(
-            self._engine.complete(decision.prompt(exchanges))
-        ) as reports:
+        prompt = decision.prompt(
+            prompts.exchanges, prompts.talk(), obeys_grammar=self._sorts
+        )
+        async with aclosing(self._engine.complete(prompt)) as reports:
             async for report in reports:
                 text += report.text if isinstance(report, CompletionText) else ""
         return decision.parsed(text)
@@ -165,6 +169,7 @@ class _Prompts(msgspec.Struct, frozen=True):
     view: FolderView
     now: dt.datetime
     window: int
+    sorts: bool
 
     def work(self, note: str) -> Completion:
         """Returns the prompt for an action or the final answer."""
@@ -182,25 +187,24 @@ class _Prompts(msgspec.Struct, frozen=True):
     def review(self, diff: str) -> Completion:
         """Returns the prompt for a few sentences about a diff."""
         asked = RequestExchange(request=f"{diff_review.REQUEST}\n\n{diff}")
-        turns = small_prompt.talk([asked], self.now, window=self.window)
-        return Completion(
-            slot="talk",
-            turns=turns,
-            prefix=small_prompt.talk_prefix(self.now.date()),
-            max_tokens=self._limit(MAX_REVIEW_TOKENS),
-        )
+        return self._chat([asked], self._limit(MAX_REVIEW_TOKENS))
 
     def talk(self) -> Completion:
         """Returns the prompt of the plain chat or, without tools, of a part of Hermes with its own instructions."""
         limit = self._limit(MAX_TALK_TOKENS)
         if self.request.tools:
-            turns = small_prompt.talk(self.exchanges, self.now, window=self.window)
-            prefix = small_prompt.talk_prefix(self.now.date())
-            return Completion(slot="talk", turns=turns, prefix=prefix, max_tokens=limit)
+            return self._chat(self.exchanges, limit)
         turns = small_prompt.instructed(
             self.request.system, self.exchanges, self.now, window=self.window
         )
         return Completion(slot="other", turns=turns, max_tokens=limit)
+
+    def _chat(self, exchanges: list[RequestExchange], limit: int) -> Completion:
+        turns = small_prompt.talk(
+            exchanges, self.now, window=self.window, sorts=self.sorts
+        )
+        prefix = small_prompt.talk_prefix(self.now.date(), sorts=self.sorts)
+        return Completion(slot="talk", turns=turns, prefix=prefix, max_tokens=limit)
 
     def _limit(self, most: int) -> int:
         return min(most, self.request.max_output_tokens or most)

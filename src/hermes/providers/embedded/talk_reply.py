@@ -58,7 +58,8 @@ class TalkReply:
                     finish = "length" if report.finish == "length" else "stop"
                     break
                 tokens += 1
-                for event in words.add_text(report.text):
+                text = report.text.lstrip() if tokens == 1 else report.text
+                for event in words.add_text(text):
                     yield event
                 if runs_away(f"say {''.join(words.text)}", tokens):
                     usage, ending = Usage(output_tokens=tokens, cost_usd=0.0), _STOPPED

@@ -1,6 +1,8 @@
 """Downloads the local model's weights, with the user's consent."""
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,7 @@ from hermes.surfaces.terminal.progress_line import (
     fitted,
     time_left,
 )
-from hermes.surfaces.terminal.stderr_message import remark
+from hermes.surfaces.terminal.stderr_message import remark, say
 from hermes.surfaces.terminal.style import stderr_style
 from hermes.text.translation import shown_reason, translator
 
@@ -37,7 +39,8 @@ def have_weights(
     agreed = is_requested(fetch=fetch)
     if not agreed and not (may_ask and _can_ask()):
         raise _not_downloaded(name)
-    fetch_weights(name, agreed=agreed, verbose=verbose)
+    with stop_confirmed():
+        fetch_weights(name, agreed=agreed, verbose=verbose)
 
 
 def are_here(name: str) -> bool:
@@ -123,6 +126,16 @@ def fetch_weights(
     finally:
         bar.end()
     return entry.id
+
+
+@contextlib.contextmanager
+def stop_confirmed() -> Iterator[None]:
+    """Says at the command line that a download was stopped and what is kept. The screens say so themselves."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(t("The download was stopped. What came so far is kept."), alarming=False)
+        raise
 
 
 def _not_downloaded(name: str) -> HermesError:

@@ -56,7 +56,7 @@ class ScriptedEngine:
     async def complete(
         self, prompt: Completion
     ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
-        if prompt.slot == "decide":
+        if prompt.max_tokens == 1:
             self.decided.append(prompt)
             yield CompletionText(self.decision)
             yield CompletionEnded()
@@ -280,10 +280,37 @@ async def test_talk_is_a_plain_chat_and_streams() -> None:
     assert len([event for event in events if isinstance(event, TextDelta)]) > 3
     (prompt,) = engine.prompts
     assert (prompt.slot, prompt.grammar) == ("talk", "")
-    assert "Monday, 16 November 2026" in prompt.turns[0].content
+    assert any("Monday, 16 November 2026" in turn.content for turn in prompt.prefix)
     (decided,) = engine.decided
     assert (decided.max_tokens, decided.turns[-1].content) == (1, "what is node.js?")
     assert decided.grammar
+
+
+async def test_the_chat_continues_what_was_read_to_decide() -> None:
+    """Its engine reads nothing twice: the decision is the first word of the reply."""
+    engine = ScriptedEngine(" Santiago.", decision="talk")
+    before = (
+        UserMessage(text="what is the capital of Peru?"),
+        AssistantMessage(text="Lima."),
+    )
+    _, message = await reply(engine, *before, UserMessage(text="and of Chile?"))
+    assert message.text == "Santiago."
+    (decided,), (prompt,) = engine.decided, engine.prompts
+    assert (decided.slot, decided.prefix) == (prompt.slot, prompt.prefix)
+    assert decided.turns == prompt.turns[:-1]
+    assert prompt.turns[-3:] == (
+        ChatTurn("assistant", "talk: Lima."),
+        ChatTurn("user", "and of Chile?"),
+        ChatTurn("assistant", "talk:"),
+    )
+
+
+async def test_an_engine_without_grammars_is_asked_apart_from_the_chat() -> None:
+    engine = ScriptedEngine("Lima.", decision="talk", obeys_grammar=False)
+    await reply(engine, UserMessage(text="what is the capital of Peru?"))
+    (decided,), (prompt,) = engine.decided, engine.prompts
+    assert decided.slot == "decide"
+    assert prompt.turns[-1] == ChatTurn("user", "what is the capital of Peru?")
 
 
 async def test_piped_text_is_talk_without_asking() -> None:
@@ -304,7 +331,7 @@ async def test_a_review_begins_with_what_code_found_and_says_so_once() -> None:
     assert message.text.endswith("read the diff, run the tests.")
     said = "".join(event.text for event in events if isinstance(event, TextDelta))
     assert said == message.text
-    assert "could go wrong" in engine.prompts[-1].turns[-1].content
+    assert "could go wrong" in engine.prompts[-1].turns[-2].content
 
 
 async def test_a_named_file_that_exists_is_read_before_the_model_chooses() -> None:
