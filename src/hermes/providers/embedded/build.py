@@ -220,8 +220,8 @@ def _load(
     }
     if acts:
         prefixes |= {
-            "decide": decision.PREFIX,
             "work": small_prompt.work_prefix(),
+            "decide": decision.PREFIX,
         }
     return engine_wire.Load(
         path=str(path),
