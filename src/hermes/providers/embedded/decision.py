@@ -1,22 +1,23 @@
 """Decides whether a request is talk or work. Code decides the clear cases; the model decides the rest in one token.
 
-The token is asked for at the end of the chat's own prompt, so an answer in the chat, which is the usual case, reads the
-request only once. What follows work is asked about in a prompt of its own, which is shorter than the chat: it does not
-hold what the work showed. So is every request where the engine ignores grammars, because there the chat would answer.
+It is the first token of a reply in the chat, which then goes on, so a request that is talk, the usual case, is read only
+once. What follows work is asked about in a prompt of its own, which is shorter than the chat: it does not hold what the
+work showed. So is every request where the engine ignores grammars.
 """
 
 import re
 from typing import Literal, TypeAlias
 
-import msgspec
-
 from hermes.providers.embedded import facts
 from hermes.providers.embedded.completion import ChatTurn, Completion
 from hermes.providers.embedded.conversation import RequestExchange
 from hermes.providers.embedded.folder_view import FolderView, absent_files, named_files
+from hermes.providers.embedded.small_prompt import TALK_MARK, WORK
 
 RequestKind: TypeAlias = Literal["talk", "work"]
 _GRAMMAR = 'root ::= "talk" | "work"\n'
+_CHAT_GRAMMAR = f'root ::= "{WORK}" | "{TALK_MARK}" .*\n'
+_TALK_GRAMMAR = f'root ::= "{TALK_MARK}" .*\n'
 _MAX_CHARACTERS = 240
 _SYSTEM = (
     "Sort requests. work: it needs this machine: the user's files, folder, project, tests, commands or to-do list. talk: "
@@ -104,18 +105,18 @@ def certain(exchanges: list[RequestExchange], view: FolderView) -> RequestKind |
     return None
 
 
-def prompt(
-    exchanges: list[RequestExchange], chat: Completion, *, obeys_grammar: bool
-) -> Completion:
-    """Returns the question for the model. `chat` is the prompt with which the chat would answer."""
-    follows_work = len(exchanges) > 1 and bool(exchanges[-2].steps)
-    if follows_work or not obeys_grammar:
-        return _alone(exchanges)
-    turns = chat.turns[:-1]  # without the beginning of a reply in the chat
-    return msgspec.structs.replace(chat, turns=turns, grammar=_GRAMMAR, max_tokens=1)
+def chat_grammar(kind: RequestKind | None) -> str:
+    """Returns the grammar of a reply in the chat. It begins with its kind, which the model decides if it is None."""
+    return _CHAT_GRAMMAR if kind is None else _TALK_GRAMMAR
 
 
-def _alone(exchanges: list[RequestExchange]) -> Completion:
+def follows_work(exchanges: list[RequestExchange]) -> bool:
+    """Returns whether the request before this one was work."""
+    return len(exchanges) > 1 and bool(exchanges[-2].steps)
+
+
+def prompt(exchanges: list[RequestExchange]) -> Completion:
+    """Returns the question for the model, apart from the chat."""
     typed, _ = typed_part(exchanges[-1].request)
     text = typed[:_MAX_CHARACTERS]
     if len(exchanges) > 1:

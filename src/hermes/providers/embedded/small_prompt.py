@@ -116,11 +116,9 @@ def talk(
     window: int = WINDOW_CHARACTERS,
     sorts: bool = False,
 ) -> tuple[ChatTurn, ...]:
-    """Returns a plain chat: who Hermes is and the date, then the conversation. With `sorts`, the reply has begun."""
+    """Returns a plain chat: who Hermes is and the date, then the conversation. With `sorts`, replies begin with a kind."""
     prefix = talk_prefix(now.date(), sorts=sorts)
-    chat = _chat_turns(exchanges, now, window, sorts=sorts)
-    begun = (ChatTurn("assistant", TALK_MARK),) if sorts else ()
-    return (*prefix, *chat, *begun)
+    return (*prefix, *_chat_turns(exchanges, now, window, sorts=sorts))
 
 
 def instructed(

@@ -2,15 +2,18 @@
 
 import pytest
 
-from hermes.providers.embedded.completion import ChatTurn, Completion
 from hermes.providers.embedded.conversation import CallStep, RequestExchange
-from hermes.providers.embedded.decision import certain, parsed, prompt, typed_part
+from hermes.providers.embedded.decision import (
+    certain,
+    chat_grammar,
+    follows_work,
+    parsed,
+    prompt,
+    typed_part,
+)
 from hermes.providers.embedded.folder_view import FolderView
 from hermes.schema.messages import ToolCall
 
-CHAT = Completion(
-    slot="talk", turns=(ChatTurn("user", "hi"), ChatTurn("assistant", "talk:"))
-)
 DESK = FolderView(root="/nowhere/desk", files=("notes.txt", "src/app.py"))
 
 
@@ -37,26 +40,24 @@ def test_what_code_decides(text: str, kind: str | None) -> None:
 def test_the_model_sees_only_what_was_typed_and_what_went_before() -> None:
     before = RequestExchange(request="write a poem", answer="...")
     exchanges = [before, RequestExchange(request="shorter\n\nlong pasted text")]
-    asked = prompt(exchanges, CHAT, obeys_grammar=False)
+    asked = prompt(exchanges)
     assert asked.turns[-1].content == "before: write a poem (talk)\nshorter"
     assert asked.turns[: len(asked.prefix)] == asked.prefix
     assert asked.slot == "decide"
 
 
 def test_what_follows_work_is_asked_without_what_the_work_showed() -> None:
-    step = CallStep(
-        call=ToolCall(id="1", name="read_file", arguments="{}"), action=None
-    )
+    call = ToolCall(id="1", name="read_file", arguments="{}")
+    step = CallStep(call=call, action=None)
     before = RequestExchange(request="show a.txt", steps=(step,), answer="long " * 99)
-    now = RequestExchange(request="add milk")
-    asked = prompt([before, now], CHAT, obeys_grammar=True)
-    assert asked.turns[-1].content == "before: show a.txt (work)\nadd milk"
-    assert asked.slot == "decide"
+    exchanges = [before, RequestExchange(request="add milk")]
+    assert follows_work(exchanges)
+    assert prompt(exchanges).turns[-1].content == "before: show a.txt (work)\nadd milk"
 
 
-def test_otherwise_the_chat_itself_is_asked() -> None:
-    asked = prompt([RequestExchange(request="hi there")], CHAT, obeys_grammar=True)
-    assert (asked.slot, asked.turns, asked.max_tokens) == ("talk", CHAT.turns[:1], 1)
+def test_a_reply_in_the_chat_may_be_work_unless_it_is_certain() -> None:
+    assert '"work"' in chat_grammar(None)
+    assert '"work"' not in chat_grammar("talk")
 
 
 def test_a_reply_that_is_neither_is_talk() -> None:

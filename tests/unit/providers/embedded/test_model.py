@@ -16,6 +16,7 @@ from hermes.providers.embedded.completion import (
     CompletionEnded,
     CompletionText,
 )
+from hermes.providers.embedded.decision import chat_grammar
 from hermes.providers.embedded.folder_view import NO_FOLDER, FolderView
 from hermes.schema.messages import (
     AssistantMessage,
@@ -56,8 +57,10 @@ class ScriptedEngine:
     async def complete(
         self, prompt: Completion
     ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
-        if prompt.max_tokens == 1:
+        is_open = prompt.grammar == chat_grammar(None)
+        if is_open or prompt.slot == "decide":
             self.decided.append(prompt)
+        if prompt.slot == "decide" or (is_open and self.decision == "work"):
             yield CompletionText(self.decision)
             yield CompletionEnded()
             return
@@ -66,6 +69,8 @@ class ScriptedEngine:
             self.too_long -= 1
             raise ModelError("too long", reason="too_long")
         text = self.texts.pop(0)
+        if prompt.grammar in {chat_grammar("talk"), chat_grammar(None)}:
+            text = f"talk: {text}"
         for start in range(0, len(text), 3):
             yield CompletionText(text[start : start + 3])
         yield CompletionEnded(
@@ -279,29 +284,26 @@ async def test_talk_is_a_plain_chat_and_streams() -> None:
     assert message.text == "Node.js runs JavaScript."
     assert len([event for event in events if isinstance(event, TextDelta)]) > 3
     (prompt,) = engine.prompts
-    assert (prompt.slot, prompt.grammar) == ("talk", "")
+    assert prompt.slot == "talk"
     assert any("Monday, 16 November 2026" in turn.content for turn in prompt.prefix)
-    (decided,) = engine.decided
-    assert (decided.max_tokens, decided.turns[-1].content) == (1, "what is node.js?")
-    assert decided.grammar
+    assert engine.decided == [prompt]
+    assert prompt.turns[-1].content == "what is node.js?"
 
 
-async def test_the_chat_continues_what_was_read_to_decide() -> None:
-    """Its engine reads nothing twice: the decision is the first word of the reply."""
-    engine = ScriptedEngine(" Santiago.", decision="talk")
+async def test_a_chat_is_asked_once_and_its_first_word_decides() -> None:
+    """So that the engine reads nothing twice."""
+    engine = ScriptedEngine("Santiago.", decision="talk")
     before = (
         UserMessage(text="what is the capital of Peru?"),
         AssistantMessage(text="Lima."),
     )
     _, message = await reply(engine, *before, UserMessage(text="and of Chile?"))
     assert message.text == "Santiago."
-    (decided,), (prompt,) = engine.decided, engine.prompts
-    assert (decided.slot, decided.prefix) == (prompt.slot, prompt.prefix)
-    assert decided.turns == prompt.turns[:-1]
-    assert prompt.turns[-3:] == (
+    (prompt,) = engine.prompts
+    assert engine.decided == [prompt]
+    assert prompt.turns[-2:] == (
         ChatTurn("assistant", "talk: Lima."),
         ChatTurn("user", "and of Chile?"),
-        ChatTurn("assistant", "talk:"),
     )
 
 
@@ -331,7 +333,7 @@ async def test_a_review_begins_with_what_code_found_and_says_so_once() -> None:
     assert message.text.endswith("read the diff, run the tests.")
     said = "".join(event.text for event in events if isinstance(event, TextDelta))
     assert said == message.text
-    assert "could go wrong" in engine.prompts[-1].turns[-2].content
+    assert "could go wrong" in engine.prompts[-1].turns[-1].content
 
 
 async def test_a_named_file_that_exists_is_read_before_the_model_chooses() -> None:
