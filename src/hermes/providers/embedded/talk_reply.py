@@ -41,7 +41,7 @@ class _KindMark:
         if self._begun.startswith(WORK):
             raise RequestIsWork
         rest = self._begun.removeprefix(TALK_MARK).lstrip()
-        if TALK_MARK.startswith(self._begun) or not rest:
+        if not rest or any(m.startswith(self._begun) for m in (WORK, TALK_MARK)):
             return ""
         self._expected = False
         return rest

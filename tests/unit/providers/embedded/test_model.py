@@ -61,7 +61,8 @@ class ScriptedEngine:
         if is_open or prompt.slot == "decide":
             self.decided.append(prompt)
         if prompt.slot == "decide" or (is_open and self.decision == "work"):
-            yield CompletionText(self.decision)
+            yield CompletionText(self.decision[:2])
+            yield CompletionText(self.decision[2:])
             yield CompletionEnded()
             return
         self.prompts.append(prompt)
