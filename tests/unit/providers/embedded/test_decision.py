@@ -25,6 +25,8 @@ DESK = FolderView(root="/nowhere/desk", files=("notes.txt", "src/app.py"))
         ("what is node.js?", None),
         ("fix the failing test", None),
         ("hello!", "talk"),
+        ("What can you help me with?", "talk"),
+        ("what kind of things can you help me with", "talk"),
         ("how do I undo the last git commit but keep my changes?", "talk"),
         ("How can I run app.py in the background?", "work"),
         ("what is 23 * 47?", "talk"),
