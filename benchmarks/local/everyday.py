@@ -1,7 +1,7 @@
 """Everyday requests, as a person would type them, to the local model with real tools in throwaway folders.
 
-Five sets: `tuned`, which prompts were tuned on; `unseen` and `fresh`, which were looked at after their first runs; and
-`held-out` and `final`, which are only run to report. A person is assumed to approve every call. Prints the score by
+Six sets: `tuned`, which prompts were tuned on; `unseen` and `fresh`, which were looked at after their first runs; and
+`held-out`, `final` and `last`, which are only run to report. A person is assumed to approve every call. Prints the score by
 topic, answers of the kind "there is no file" to a question that is not about files, and the medians of the decision,
 the first token of talk and the whole answer, with the machine's load and how many prompt tokens were read. `--busy 2`
 keeps two cores busy meanwhile; `--priority -20` puts itself, the engine and these loops before everything else on the
@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import math
 import os
 import re
 import statistics
@@ -29,6 +30,7 @@ from benchmarks.local.everyday_case import EverydayCase
 from benchmarks.local.everyday_final import FINAL
 from benchmarks.local.everyday_fresh import FRESH
 from benchmarks.local.everyday_held_out import HELD_OUT
+from benchmarks.local.everyday_last import LAST
 from benchmarks.local.everyday_tuned import TUNED
 from benchmarks.local.everyday_unseen import UNSEEN
 from hermes.core.arguments import arguments_by_name
@@ -45,7 +47,9 @@ from hermes.providers.embedded.completion import (
     CompletionEnded,
     CompletionText,
 )
+from hermes.providers.embedded.decision import chat_grammar
 from hermes.providers.embedded.engine import LocalEngine
+from hermes.providers.embedded.small_prompt import TALK_MARK
 from hermes.providers.embedded.tasks.task import Called, TaskOutcome
 from hermes.schema.messages import AssistantMessage, Message, UserMessage
 from hermes.schema.model import ModelRequest, ReplyFinished, TextDelta
@@ -58,6 +62,7 @@ SETS = {
     "held-out": HELD_OUT,
     "fresh": FRESH,
     "final": FINAL,
+    "last": LAST,
 }
 USEFUL_SHARE = 0.85
 _ABSURD = re.compile(
@@ -75,6 +80,7 @@ class TimedEngine:
         self._engine = engine
         self.decisions: list[float] = []
         self.decision_cpu: list[float] = []
+        self.decision_costs: list[float] = []
         self.read_tokens: list[tuple[str, int, int]] = []
 
     @property
@@ -85,15 +91,28 @@ class TimedEngine:
         self, prompt: Completion
     ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
         started, cpu = time.monotonic(), _cpu_seconds(self._engine.pid)
+        is_alone = prompt.slot == "decide"
+        decides = is_alone or prompt.grammar == chat_grammar(None)
+        decided_at, reply = 0.0, ""
         async with contextlib.aclosing(self._engine.complete(prompt)) as reports:
             async for report in reports:
                 if isinstance(report, CompletionEnded):
                     fresh = report.input_tokens - report.cached_tokens
                     self.read_tokens.append((prompt.slot, fresh, report.input_tokens))
+                elif decides:
+                    reply += report.text
+                    decided_at = decided_at or time.monotonic()
+                    decides = not is_alone and TALK_MARK.startswith(reply)
+                    if not decides:
+                        self._decided(reply, started, decided_at, cpu)
                 yield report
-        if prompt.slot == "decide":
-            self.decisions.append(time.monotonic() - started)
-            self.decision_cpu.append(_cpu_seconds(self._engine.pid) - cpu)
+
+    def _decided(self, reply: str, started: float, at: float, cpu: float) -> None:
+        """Notes a decision. Where the chat goes on, it costs only the words that are not shown; elsewhere all of it."""
+        goes_on = reply.startswith(TALK_MARK)
+        self.decisions.append(at - started)
+        self.decision_costs.append(time.monotonic() - (at if goes_on else started))
+        self.decision_cpu.append(_cpu_seconds(self._engine.pid) - cpu)
 
     async def warm(self) -> None:
         await self._engine.warm()
@@ -301,8 +320,9 @@ def _print_score(name: str, results: list[CaseResult], engine: TimedEngine) -> i
     )
     print(
         f"  first token of talk {_median([r.first_s for r in talk])}, answer {_median([r.total_s for r in results])} "
-        f"(talk {_median([r.total_s for r in talk])}), decision {_median(engine.decisions)} "
-        f"and {_median(engine.decision_cpu)} of CPU time (medians); "
+        f"(talk {_median([r.total_s for r in talk])}), decided after {_median(engine.decisions)} "
+        f"(95 %: {_percentile(engine.decisions)}; {_median(engine.decision_cpu)} of CPU time), "
+        f"which cost {_median(engine.decision_costs)} (95 %: {_percentile(engine.decision_costs)}; medians); "
         f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     )  # fmt: skip
     print(f"  prompt tokens: {_reading(engine.read_tokens)}")
@@ -325,6 +345,13 @@ def _reading(prompts: list[tuple[str, int, int]]) -> str:
 
 def _median(values: list[float]) -> str:
     return f"{statistics.median(values):.2f} s" if values else "-"
+
+
+def _percentile(values: list[float]) -> str:
+    """The value that 95 % of all do not exceed."""
+    if not values:
+        return "-"
+    return f"{sorted(values)[max(0, math.ceil(len(values) * 0.95) - 1)]:.2f} s"
 
 
 def _save(path: Path, results: list[CaseResult]) -> None:

@@ -102,6 +102,27 @@ async def test_a_pasted_key_is_recognised_tried_and_saved(tmp_path: Path) -> Non
     assert KEY not in (home / "config.yaml").read_text()
 
 
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+async def test_a_key_pasted_onto_the_choices_is_tried(
+    tmp_path: Path, term: str
+) -> None:
+    with model_service(*MODELS, key=KEY) as service:
+        more = {"ANTHROPIC_BASE_URL": service.url, "TERM": term}
+        async with at_terminal(tmp_path, **more) as terminal:
+            await terminal.until(lambda shown: "to download" in flat(shown))
+            key = f"{WRONG}\n" if term == "dumb" else pasted(WRONG)
+            terminal.type(pasted("what is this?") if term != "dumb" else "what?\n")
+            terminal.type(key)
+            await terminal.until(
+                lambda shown: "Anthropic rejected the API key (401)" in flat(shown)
+            )
+            await terminal.until(
+                lambda shown: "goes back" in shown or "go back" in shown
+            )
+            terminal.type(f"{KEY}\n" if term == "dumb" else pasted(KEY) + ENTER)
+            await terminal.until(lambda shown: "Which model from" in shown)
+
+
 async def test_a_wrong_key_is_refused_and_asked_for_again(tmp_path: Path) -> None:
     with model_service(*MODELS, key=KEY) as service:
         async with at_terminal(tmp_path, ANTHROPIC_BASE_URL=service.url) as terminal:

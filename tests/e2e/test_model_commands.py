@@ -57,6 +57,27 @@ async def test_a_name_that_the_service_does_not_list_is_refused(tmp_path: Path) 
         assert "comes from OPENAI_BASE_URL" in done.err
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("nonsense", "See: hermes model list"),
+        ("anthropci", "Did you mean anthropic?"),
+        ("claude-sonnet-5-5", "Did you mean anthropic:claude-sonnet-5-5?"),
+        ("embedded:bas", "Did you mean base?"),
+    ],
+)
+async def test_a_local_model_that_does_not_exist_is_not_picked(
+    tmp_path: Path, name: str, hint: str
+) -> None:
+    hermes = InstalledHermes(tmp_path)
+    done = await hermes.run("model", "pick", name)
+    assert done.code == 2
+    assert "There is no local model" in done.err
+    assert hint in done.err
+    assert not (hermes.home / "config.yaml").exists()
+    assert (await hermes.run("model", "pick", "base")).code == 0
+
+
 async def test_picking_without_a_terminal_needs_a_name(tmp_path: Path) -> None:
     done = await InstalledHermes(tmp_path).run("model", "pick")
     assert done.code == 2

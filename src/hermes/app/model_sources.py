@@ -4,6 +4,7 @@ Looking for them takes up to a few seconds, so each is looked for in a thread of
 """
 
 import asyncio
+import math
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
@@ -103,7 +104,7 @@ def download_time(size: int) -> str:
     return t(
         "about {count} minute at 100 Mbit/s",
         "about {count} minutes at 100 Mbit/s",
-        count=max(1, round(seconds_to_download(size) / _MINUTE_S)),
+        count=math.ceil(seconds_to_download(size) / _MINUTE_S),
     )
 
 

@@ -5,8 +5,9 @@ import difflib
 
 from hermes.errors import ModelError, SettingsError, UsageError
 from hermes.providers.build import build_adapter
-from hermes.providers.catalogue import all_models
+from hermes.providers.catalogue import all_models, facts_of
 from hermes.providers.http_client import Http
+from hermes.providers.provider_table import FAMILIES
 from hermes.providers.routing import ModelRoute, credentials_of
 from hermes.settings import Secrets, Settings
 from hermes.settings.load import environment
@@ -26,7 +27,10 @@ async def checked_name(
 
     Raises UsageError for a name that the service does not list. A service that can't be asked is taken to have the model.
     """
-    if route.embedded or _is_known(route):
+    if route.embedded:
+        _check_local_name(route.model, settings)
+        return route.model
+    if _is_known(route):
         return route.model
     listed = await listed_names(route, settings, secrets)
     if not route.model or not listed or is_listed(route.model, listed):
@@ -67,6 +71,28 @@ def near_names(name: str, listed: list[str]) -> list[str]:
     """Up to three names that were probably meant: nearly the same, or containing it."""
     alike = difflib.get_close_matches(name, listed, 3, 0.6)
     return alike or [one for one in listed if name.lower() in one.lower()][:3]
+
+
+def _check_local_name(name: str, settings: Settings) -> None:
+    """Raises UsageError for a local model that Hermes does not know. A path is tried when it is used."""
+    from hermes.providers.embedded import known_models
+
+    models = known_models(settings.local_models)
+    if not name or name in models or "/" in name:
+        return
+    family = facts_of(name).family
+    others = [*models, *(one.family for one in FAMILIES), *settings.custom_providers]
+    near = [f"{family}:{name}"] if family else near_names(name, others)
+    raise UsageError(
+        t(
+            "There is no local model {name!r}; there are {models}.",
+            name=name,
+            models=", ".join(models),
+        ),
+        hint=t("Did you mean {near}?", near=t(" or ").join(near))
+        if near
+        else t("See: hermes model list"),
+    )
 
 
 def _is_known(route: ModelRoute) -> bool:

@@ -216,12 +216,12 @@ def _load(
     """Returns what the engine's child loads. The prefixes are in the order in which a first answer needs them."""
     today = dt.datetime.now().astimezone().date()
     prefixes: dict[CacheSlot, tuple[ChatTurn, ...]] = {
-        "talk": small_prompt.talk_prefix(today)
+        "talk": small_prompt.talk_prefix(today, sorts=acts)
     }
     if acts:
         prefixes |= {
-            "decide": decision.PREFIX,
             "work": small_prompt.work_prefix(),
+            "decide": decision.PREFIX,
         }
     return engine_wire.Load(
         path=str(path),

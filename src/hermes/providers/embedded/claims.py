@@ -10,15 +10,23 @@ _DONE = (
     "add|append|appli|appl|bump|chang|commit|copi|correct|creat|delet|edit|fix|format|improv|insert|install|modif|mov|"
     "refactor|remov|renam|repair|replac|rewr|sav|set|stor|updat|wr|writ|mad"
 )
-_CLAIM = re.compile(
-    rf"\b(?:I|we)(?:'ve| have)?(?: also| now| just| successfully)* "
-    rf"(?:{_DONE})(?:\w*ed|t|ten|ote|otten|de|et)?\b(?! (?:to|not|no)\b)"
-    rf"|\b(?:has|have|was|were|is|are)(?: now| been| successfully| already)* (?:{_DONE})(?:\w*ed|ten)\b"
-    r"|\bis now\b|\bare now\b|\bnow (?:has|holds|contains|returns|prints|divides|works)\b|\bto fix (?:it|this|the \w+), I\b"
-    r"|\bich habe\b.*\b(?:geändert|hinzugefügt|erstellt|gelöscht|korrigiert|gespeichert|umbenannt)"
-    r"|\bj'ai (?:ajouté|modifié|créé|supprimé|corrigé|renommé)|\bhe (?:añadido|cambiado|creado|eliminado|corregido)",
-    re.IGNORECASE,
-)
+
+
+def _claim(auxiliaries: str) -> re.Pattern[str]:
+    """Returns a pattern of sentences that say that something was done. A relative clause only describes."""
+    return re.compile(
+        rf"\b(?:I|we)(?:'ve| have)?(?: also| now| just| successfully)* "
+        rf"(?:{_DONE})(?:\w*ed|t|ten|ote|otten|de|et)?\b(?! (?:to|not|no)\b)"
+        rf"|(?<!\bthat )(?<!\bwhich )\b(?:{auxiliaries})(?: now| been| successfully| already)* (?:{_DONE})(?:\w*ed|ten)\b"
+        r"|\bis now\b|\bare now\b|\bnow (?:has|holds|contains|returns|prints|divides|works)\b|\bto fix (?:it|this|the \w+), I\b"
+        r"|\bich habe\b.*\b(?:geändert|hinzugefügt|erstellt|gelöscht|korrigiert|gespeichert|umbenannt)"
+        r"|\bj'ai (?:ajouté|modifié|créé|supprimé|corrigé|renommé)|\bhe (?:añadido|cambiado|creado|eliminado|corregido)",
+        re.IGNORECASE,
+    )
+
+
+_CLAIM = _claim("has|have|was|were|is|are")
+_TALK_CLAIM = _claim("has|have|was|were")  # "settings are stored in a file" explains
 _TESTS_PASS = re.compile(r"\btests?\b[^.]{0,30}\b(?:pass|succeed)", re.IGNORECASE)
 _ABOUT_FILES = re.compile(
     r"\b(?:file|folder|directory|reminder|to-do|Datei|Ordner|fichier|archivo)\b",
@@ -75,7 +83,7 @@ def is_false_claim(sentence: str, exchange: RequestExchange) -> bool:
 def talk_claims_a_change(text: str) -> bool:
     """Returns whether an answer that ran no tools claims to have changed a file."""
     return any(
-        _CLAIM.search(sentence)
+        _TALK_CLAIM.search(sentence)
         and not _DENIAL.search(sentence)
         and (named_files(sentence) or _ABOUT_FILES.search(sentence))
         for sentence in sentences(text)

@@ -1,4 +1,9 @@
-"""Decides whether a request is talk or work. Code decides the clear cases; the model decides the rest in one token."""
+"""Decides whether a request is talk or work. Code decides the clear cases; the model decides the rest in one token.
+
+It is the first token of a reply in the chat, which then goes on, so a request that is talk, the usual case, is read only
+once. What follows work is asked about in a prompt of its own, which is shorter than the chat: it does not hold what the
+work showed. So is every request where the engine ignores grammars.
+"""
 
 import re
 from typing import Literal, TypeAlias
@@ -7,9 +12,12 @@ from hermes.providers.embedded import facts
 from hermes.providers.embedded.completion import ChatTurn, Completion
 from hermes.providers.embedded.conversation import RequestExchange
 from hermes.providers.embedded.folder_view import FolderView, absent_files, named_files
+from hermes.providers.embedded.small_prompt import TALK_MARK, WORK
 
 RequestKind: TypeAlias = Literal["talk", "work"]
 _GRAMMAR = 'root ::= "talk" | "work"\n'
+_CHAT_GRAMMAR = f'root ::= "{WORK}" | "{TALK_MARK}" .*\n'
+_TALK_GRAMMAR = f'root ::= "{TALK_MARK}" .*\n'
 _MAX_CHARACTERS = 240
 _SYSTEM = (
     "Sort requests. work: it needs this machine: the user's files, folder, project, tests, commands or to-do list. talk: "
@@ -59,7 +67,7 @@ _CHANGE = re.compile(
 )
 _GREETING = re.compile(
     r"\s*(?:hi|hello|hey|good (?:morning|evening|night|afternoon)|bye|goodbye|thanks?|thank you|hallo"
-    r"|guten (?:tag|morgen|abend)|danke|bonjour|salut|merci|hola|gracias|ciao|grazie|who are you|what can you do|what are you"
+    r"|guten (?:tag|morgen|abend)|danke|bonjour|salut|merci|hola|gracias|ciao|grazie|who are you|what (?:kind of )?(?:things )?can you (?:do|help (?:me )?with)|what are you"
     r"|how are you)"
     r"\b[^.?!\n]{0,25}[.?!]*\s*",
     re.IGNORECASE,
@@ -97,8 +105,18 @@ def certain(exchanges: list[RequestExchange], view: FolderView) -> RequestKind |
     return None
 
 
+def chat_grammar(kind: RequestKind | None) -> str:
+    """Returns the grammar of a reply in the chat. It begins with its kind, which the model decides if it is None."""
+    return _CHAT_GRAMMAR if kind is None else _TALK_GRAMMAR
+
+
+def follows_work(exchanges: list[RequestExchange]) -> bool:
+    """Returns whether the request before this one was work."""
+    return len(exchanges) > 1 and bool(exchanges[-2].steps)
+
+
 def prompt(exchanges: list[RequestExchange]) -> Completion:
-    """Returns the question for the model."""
+    """Returns the question for the model, apart from the chat."""
     typed, _ = typed_part(exchanges[-1].request)
     text = typed[:_MAX_CHARACTERS]
     if len(exchanges) > 1:

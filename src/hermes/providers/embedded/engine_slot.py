@@ -250,7 +250,7 @@ class SlotBank:
         """Returns the library's server, which only this process can use."""
         params = self._library.CommonParams()
         params.model.path = self._load.path
-        params.n_ctx = self._load.context * 3 // 2
+        params.n_ctx = self._load.context * 7 // 4
         params.n_parallel = len(_SLOTS)
         params.kv_unified = (
             True  # the slots share the memory; each may use what one prompt needs

@@ -131,3 +131,48 @@ EXAMPLES: tuple[tuple[str, ...], ...] = (
     ("what is the largest ocean?", "say The Pacific Ocean."),
     ("thanks!", "say You're welcome."),
 )
+
+TALK_EXAMPLES: tuple[tuple[str, str], ...] = (
+    ("which files are here?", "work"),
+    (
+        "what is express.js?",
+        "A small web framework for Node.js: it routes requests and sends answers.",
+    ),
+    ("what does notes.txt say?", "work"),
+    (
+        "write a poem",
+        "Soft rain falls on the quiet town,\nthe lamps are lit, the day winds down.",
+    ),
+    ("save it as poem.txt", "work"),
+    (
+        "how do I list files in bash?",
+        "Use `ls`; `ls -la` also shows hidden files.",
+    ),
+    ("run the tests", "work"),
+    ("what is 12 * 3?", "36"),
+    ("fix the bug", "work"),
+    (
+        "write a function that adds two numbers",
+        "```python\ndef add(a, b):\n    return a + b\n```",
+    ),
+    ("where is load_table defined?", "work"),
+    ("correct this sentence: I has a dog", "I have a dog."),
+    ("show me shop.txt", "work"),
+    ("add milk to it", "work"),
+    ("thanks!", "You're welcome!"),
+    ("what's the weather?", "I can't look that up: I have no internet."),
+    ("what does this project do?", "work"),
+    ("what is the capital of Peru?", "Lima."),
+    ("and of Chile?", "Santiago."),
+    ("remind me to call Tom", "work"),
+    ("did Anna write back to me?", "I can't know that: I don't see your messages."),
+    (
+        "I have a table users(id, city). SQL that counts them by city?",
+        "```sql\nSELECT city, COUNT(*) FROM users GROUP BY city;\n```",
+    ),
+    ("Lies brief.txt", "work"),
+    ("Wie alt ist die Erde?", "Etwa 4,5 Milliarden Jahre."),
+    ("translate 'cat' to French", "chat"),
+    ("how many files are in this folder?", "work"),
+)
+"""Requests in the plain chat with their answers, or the word for work."""

@@ -26,6 +26,7 @@ from hermes.providers.embedded.reply_parts import ReplyParts
 from hermes.providers.embedded.talk_reply import (
     MAX_REVIEW_TOKENS,
     MAX_TALK_TOKENS,
+    RequestIsWork,
     TalkReply,
 )
 from hermes.providers.embedded.tool_verbs import OfferedTools
@@ -88,10 +89,12 @@ class EmbeddedModel:
         toolbox = OfferedTools(request.tools if self._acts else ())
         exchanges = read_messages(request.messages, toolbox)
         view = self._look_at(request.folder) if request.tools else FolderView()
-        kind = await self._decided(request, exchanges, view)
         for window in _WINDOW_CHARACTERS:
-            prompts = _Prompts(request, exchanges, view, self._now(), window)
+            prompts = _Prompts(
+                request, exchanges, view, self._now(), window, self._sorts
+            )
             try:
+                kind = await self._decided(prompts)
                 async with aclosing(self._answer(kind, prompts, toolbox)) as events:
                     async for event in events:
                         yield event
@@ -102,20 +105,23 @@ class EmbeddedModel:
                 return
 
     async def _answer(
-        self, kind: RequestKind, prompts: "_Prompts", toolbox: OfferedTools
+        self, kind: RequestKind | None, prompts: "_Prompts", toolbox: OfferedTools
     ) -> AsyncGenerator[ModelEvent, None]:
-        """Streams a reply of the decided kind. Falls back to talk if the work is not about the folder."""
-        try:
-            async with aclosing(self._reply(kind, prompts, toolbox)) as events:
-                async for event in events:
-                    yield event
-        except AnswerIsTalk:
-            async with aclosing(self._reply("talk", prompts, toolbox)) as events:
-                async for event in events:
-                    yield event
+        """Streams a reply of the decided kind. The chat may turn out to be work, and work not to be about the folder."""
+        while True:
+            try:
+                async with aclosing(self._reply(kind, prompts, toolbox)) as events:
+                    async for event in events:
+                        yield event
+            except RequestIsWork:
+                kind = "work"
+            except AnswerIsTalk:
+                kind = "talk"
+            else:
+                return
 
     def _reply(
-        self, kind: RequestKind, prompts: "_Prompts", toolbox: OfferedTools
+        self, kind: RequestKind | None, prompts: "_Prompts", toolbox: OfferedTools
     ) -> AsyncGenerator[ModelEvent, None]:
         if kind == "work":
             work = WorkReply(
@@ -134,20 +140,23 @@ class EmbeddedModel:
             )
             return review.events(prompts.review(diff))
         talk = TalkReply(self._engine, self._parts, checked=checked)
-        return talk.events(prompts.talk())
+        return talk.events(prompts.talk(kind))
 
-    async def _decided(
-        self,
-        request: ModelRequest,
-        exchanges: list[RequestExchange],
-        view: FolderView,
-    ) -> RequestKind:
-        """Decides between talk and work. Without tools, it is always talk."""
-        if not (request.tools and self._acts):
+    @property
+    def _sorts(self) -> bool:
+        """Whether the prompt of the chat also serves to decide."""
+        return self._acts and self._engine.obeys_grammar
+
+    async def _decided(self, prompts: "_Prompts") -> RequestKind | None:
+        """Decides between talk and work; None if the chat is to say it. Without tools, it is always talk."""
+        if not (prompts.request.tools and self._acts):
             return "talk"
-        known = decision.certain(exchanges, view)
+        exchanges = prompts.exchanges
+        known = decision.certain(exchanges, prompts.view)
         if known is not None:
             return known
+        if self._sorts and not decision.follows_work(exchanges):
+            return None
         text = ""
         async with aclosing(
             self._engine.complete(decision.prompt(exchanges))
@@ -165,6 +174,7 @@ class _Prompts(msgspec.Struct, frozen=True):
     view: FolderView
     now: dt.datetime
     window: int
+    sorts: bool
 
     def work(self, note: str) -> Completion:
         """Returns the prompt for an action or the final answer."""
@@ -182,25 +192,32 @@ class _Prompts(msgspec.Struct, frozen=True):
     def review(self, diff: str) -> Completion:
         """Returns the prompt for a few sentences about a diff."""
         asked = RequestExchange(request=f"{diff_review.REQUEST}\n\n{diff}")
-        turns = small_prompt.talk([asked], self.now, window=self.window)
-        return Completion(
-            slot="talk",
-            turns=turns,
-            prefix=small_prompt.talk_prefix(self.now.date()),
-            max_tokens=self._limit(MAX_REVIEW_TOKENS),
-        )
+        return self._chat("talk", [asked], self._limit(MAX_REVIEW_TOKENS))
 
-    def talk(self) -> Completion:
+    def talk(self, kind: RequestKind | None) -> Completion:
         """Returns the prompt of the plain chat or, without tools, of a part of Hermes with its own instructions."""
         limit = self._limit(MAX_TALK_TOKENS)
         if self.request.tools:
-            turns = small_prompt.talk(self.exchanges, self.now, window=self.window)
-            prefix = small_prompt.talk_prefix(self.now.date())
-            return Completion(slot="talk", turns=turns, prefix=prefix, max_tokens=limit)
+            return self._chat(kind, self.exchanges, limit)
         turns = small_prompt.instructed(
             self.request.system, self.exchanges, self.now, window=self.window
         )
         return Completion(slot="other", turns=turns, max_tokens=limit)
+
+    def _chat(
+        self, kind: RequestKind | None, exchanges: list[RequestExchange], limit: int
+    ) -> Completion:
+        turns = small_prompt.talk(
+            exchanges, self.now, window=self.window, sorts=self.sorts
+        )
+        prefix = small_prompt.talk_prefix(self.now.date(), sorts=self.sorts)
+        return Completion(
+            slot="talk",
+            turns=turns,
+            prefix=prefix,
+            grammar=decision.chat_grammar(kind) if self.sorts else "",
+            max_tokens=limit,
+        )
 
     def _limit(self, most: int) -> int:
         return min(most, self.request.max_output_tokens or most)

@@ -9,7 +9,7 @@ import datetime as dt
 from hermes.providers.embedded import facts
 from hermes.providers.embedded.completion import ChatTurn
 from hermes.providers.embedded.conversation import CallStep, RequestExchange, shown
-from hermes.providers.embedded.examples import EXAMPLES
+from hermes.providers.embedded.examples import EXAMPLES, TALK_EXAMPLES
 from hermes.providers.embedded.folder_view import FolderView, absent_files
 
 WINDOW_CHARACTERS = 5_000  # characters of conversation
@@ -45,6 +45,13 @@ Answer in the language of the user, briefly and plainly. Show texts and code rig
 can't know today's weather, news, prices or scores: then say that you can't look it up. Say so when you don't know. For \
 code, give one code block and at most one sentence."""
 
+WORK = "work"
+TALK_MARK = "talk:"
+SORTING = """\
+Begin every reply with its kind. work: it needs this machine: the user's files, folder, project, tests, commands or to-do \
+list; say only that word. talk: everything else: questions, general knowledge, programming questions, chatting, writing a \
+text or code; then the answer."""
+
 
 def work_prefix() -> tuple[ChatTurn, ...]:
     """Returns the constant part of the prompt for work."""
@@ -58,9 +65,27 @@ def work_prefix() -> tuple[ChatTurn, ...]:
     return tuple(turns)
 
 
-def talk_prefix(day: dt.date) -> tuple[ChatTurn, ...]:
-    """Returns the part of the talk prompt that is the same all day: who Hermes is, and the date."""
-    return (ChatTurn("system", f"{TALK_SYSTEM}\nToday is {facts.day_text(day)}."),)
+def talk_prefix(day: dt.date, *, sorts: bool = False) -> tuple[ChatTurn, ...]:
+    """Returns the part of the talk prompt that is the same all day: who Hermes is, and the date.
+
+    With `sorts`, it shows how each reply begins with the kind of the request. The date comes last, so that a new day
+    changes little.
+    """
+    today = f"Today is {facts.day_text(day)}."
+    if not sorts:
+        return (ChatTurn("system", f"{TALK_SYSTEM}\n{today}"),)
+    examples = (*TALK_EXAMPLES, ("what day is it?", today))
+    turns = (
+        turn
+        for request, answer in examples
+        for turn in (
+            ChatTurn("user", request),
+            ChatTurn(
+                "assistant", answer if answer == WORK else f"{TALK_MARK} {answer}"
+            ),
+        )
+    )
+    return (ChatTurn("system", f"{TALK_SYSTEM}\n{SORTING}"), *turns)
 
 
 def work(
@@ -89,9 +114,11 @@ def talk(
     now: dt.datetime,
     *,
     window: int = WINDOW_CHARACTERS,
+    sorts: bool = False,
 ) -> tuple[ChatTurn, ...]:
-    """Returns a plain chat: who Hermes is and the date, then the conversation."""
-    return (*talk_prefix(now.date()), *_chat_turns(exchanges, now, window))
+    """Returns a plain chat: who Hermes is and the date, then the conversation. With `sorts`, replies begin with a kind."""
+    prefix = talk_prefix(now.date(), sorts=sorts)
+    return (*prefix, *_chat_turns(exchanges, now, window, sorts=sorts))
 
 
 def instructed(
@@ -110,7 +137,11 @@ def instructed(
 
 
 def _chat_turns(
-    exchanges: list[RequestExchange], now: dt.datetime, window: int
+    exchanges: list[RequestExchange],
+    now: dt.datetime,
+    window: int,
+    *,
+    sorts: bool = False,
 ) -> list[ChatTurn]:
     *earlier, current = exchanges
     notes = facts.request_notes(current.request[:_MAX_NOTED_CHARACTERS], now)
@@ -123,15 +154,19 @@ def _chat_turns(
     pairs = [
         [
             ChatTurn("user", trim(exchange.request, _MAX_OLD_REQUEST_CHARACTERS)),
-            ChatTurn(
-                "assistant",
-                trim(exchange.answer or "(stopped)", _MAX_OLD_ANSWER_CHARACTERS),
-            ),
+            ChatTurn("assistant", _old_answer(exchange, sorts=sorts)),
         ]
         for exchange in earlier
     ]
     newest = _newest(pairs, window - len(request))
     return [*(turn for pair in newest for turn in pair), ChatTurn("user", request)]
+
+
+def _old_answer(exchange: RequestExchange, *, sorts: bool) -> str:
+    text = trim(exchange.answer or "(stopped)", _MAX_OLD_ANSWER_CHARACTERS)
+    if not sorts:
+        return text
+    return f"{WORK}: {text}" if exchange.steps else f"{TALK_MARK} {text}"
 
 
 def _newest(parts: list[list[ChatTurn]], room: int) -> list[list[ChatTurn]]:

@@ -12,6 +12,7 @@ from hermes.providers.embedded.completion import (
 )
 from hermes.providers.embedded.line_protocol import runs_away
 from hermes.providers.embedded.reply_parts import ReplyParts, usage_of
+from hermes.providers.embedded.small_prompt import TALK_MARK, WORK
 from hermes.schema.messages import FinishReason, Usage
 from hermes.schema.model import ModelEvent, TextDelta
 
@@ -19,6 +20,31 @@ MAX_TALK_TOKENS = 700
 MAX_REVIEW_TOKENS = 160
 _UNDONE = "\n\n(Correction: no file was changed.)"
 _STOPPED = " [stopped here: the reply did not end by itself]"
+
+
+class RequestIsWork(Exception):
+    """Raised before any text of the reply, if the model says that the request is work."""
+
+
+class _KindMark:
+    """Takes the mark of the kind, and the space after it, from the beginning of a reply."""
+
+    def __init__(self, *, expected: bool) -> None:
+        self._expected = expected
+        self._begun = ""
+
+    def without(self, text: str) -> str:
+        """Returns the text without the mark; empty while the mark is incomplete. Raises RequestIsWork."""
+        if not self._expected:
+            return text
+        self._begun += text
+        if self._begun.startswith(WORK):
+            raise RequestIsWork
+        rest = self._begun.removeprefix(TALK_MARK).lstrip()
+        if not rest or any(m.startswith(self._begun) for m in (WORK, TALK_MARK)):
+            return ""
+        self._expected = False
+        return rest
 
 
 class TalkReply:
@@ -47,6 +73,7 @@ class TalkReply:
     async def events(self, prompt: Completion) -> AsyncGenerator[ModelEvent, None]:
         """Streams the answer."""
         words, tokens = ReplyWords(), 0
+        kind = _KindMark(expected=bool(prompt.grammar))
         usage, ending = Usage(cost_usd=0.0), ""
         finish: FinishReason = "stop"
         if self._opening and not self._resumed:
@@ -58,7 +85,7 @@ class TalkReply:
                     finish = "length" if report.finish == "length" else "stop"
                     break
                 tokens += 1
-                for event in words.add_text(report.text):
+                for event in words.add_text(kind.without(report.text)):
                     yield event
                 if runs_away(f"say {''.join(words.text)}", tokens):
                     usage, ending = Usage(output_tokens=tokens, cost_usd=0.0), _STOPPED

@@ -259,6 +259,7 @@ def _add_weights(name: str, *, verbose: bool) -> int:
         fetch_weights,
         local_models,
         models_folder,
+        stop_confirmed,
     )
 
     models = local_models()
@@ -276,7 +277,8 @@ def _add_weights(name: str, *, verbose: bool) -> int:
             hint=hint,
         )
     if find(entry, models_folder()) is None:
-        fetch_weights(name, agreed=True, verbose=verbose)
+        with stop_confirmed():
+            fetch_weights(name, agreed=True, verbose=verbose)
     print(f"{entry.description} is in {models_folder()}")
     print(t("To use it: hermes model pick embedded:{name}", name=name))
     return DONE

@@ -88,6 +88,7 @@ class ConnectScreen:
         self._home = home
         self._verbose = verbose
         self._sources = ModelSources(home)
+        self._pasted = ""
 
     def run(self, *, is_first_run: bool) -> ConnectedModel | None:
         """Returns what was connected; None if the person went back from the first of three choices."""
@@ -103,7 +104,8 @@ class ConnectScreen:
         sources = self._sources
         updates = (sources.servers, sources.files, sources.choice, sources.codex)
         ways = (self._key_or_account, self._server, self._local_model)
-        while (chosen := self._menus.choose(text, items, updates)) is not None:
+        choose, paste = self._menus.choose, self._take_paste
+        while (chosen := choose(text, items, updates, paste)) is not None:
             if (connected := ways[chosen]()) is not None:
                 remark(connected.sentence)
                 for note in connected.notes:
@@ -158,15 +160,24 @@ class ConnectScreen:
 
     def _key_or_account(self) -> ConnectedModel | None:
         """Offers to paste a key or sign in, and what is on this machine already."""
+        if self._pasted and (connected := self._paste_key()) is not None:
+            return connected
         ways = self._key_and_account_ways()
+        items = [item for item, _ in ways]
         text = MenuText(title=t.marked(_KEY_OR_ACCOUNT))
-        while (
-            chosen := self._menus.choose(text, [item for item, _ in ways])
-        ) is not None:
+        choose, paste = self._menus.choose, self._take_paste
+        while (chosen := choose(text, items, (), paste)) is not None:
             if (connected := ways[chosen][1]()) is not None:
                 return connected
             text = msgspec.structs.replace(text, start=chosen)
         return None
+
+    def _take_paste(self, text: str) -> int | None:
+        """Keeps a key that was pasted onto a menu. Returns the first choice, which leads to the screen for keys."""
+        if recognise(text).problem:
+            return None
+        self._pasted = text
+        return 0
 
     def _key_and_account_ways(self) -> list[_Way]:
         ways: list[_Way] = [
@@ -211,7 +222,10 @@ class ConnectScreen:
             text = MenuText(
                 title=t.marked(_PASTE), intro=t.marked(_PASTE_INTRO), problem=problem
             )
-            pasted = self._menus.read_line(text, secret=True, remark=_key_comment)
+            pasted, self._pasted = self._pasted, ""
+            pasted = pasted or self._menus.read_line(
+                text, secret=True, remark=_key_comment
+            )
             if pasted is None:
                 return None
             found = recognise(pasted)
@@ -421,12 +435,6 @@ class ConnectScreen:
         """Downloads with a progress bar. Returns what went wrong; empty if nothing did."""
         from hermes.surfaces.terminal.weights_download import fetch_weights
 
-        remark(
-            t(
-                "Downloading {label}. Ctrl-C stops; the next download continues where it stopped.",
-                label=offer.label,
-            )
-        )
         choice = self._sources.choice.result()
         is_choice = choice.entry.id == offer.name
         try:

@@ -21,7 +21,13 @@ from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.output import ColorDepth
 
-from hermes.surfaces.terminal.menus import MenuItem, MenuText, WaitNotes
+from hermes.surfaces.terminal.menus import (
+    MenuItem,
+    MenuText,
+    PasteChoice,
+    WaitNotes,
+    takes_nothing,
+)
 from hermes.surfaces.terminal.mouse import ClickOutput, MouseClicks
 from hermes.surfaces.terminal.style import stderr_style
 from hermes.surfaces.terminal.text import clean, cut, pad, width, wrap
@@ -60,8 +66,9 @@ class LiveMenus:
         text: MenuText,
         items: Sequence[MenuItem],
         updates: Sequence["Future[Any]"] = (),
+        paste: PasteChoice = takes_nothing,
     ) -> int | None:
-        """Returns the index of the chosen item; None to go back."""
+        """Returns the index of the chosen item, or of the one that pasted text chooses; None to go back."""
         at = text.start
         clickable: dict[int, int] = {}
 
@@ -94,6 +101,12 @@ class LiveMenus:
         keys.add("enter")(lambda event: event.app.exit(result=at))
         for number in range(min(9, len(items))):
             keys.add(str(number + 1))(_exits_with(number))
+
+        def take_paste(event: KeyPressEvent) -> None:
+            if (chosen := paste(event.data)) is not None:
+                event.app.exit(result=chosen)
+
+        keys.add(Keys.BracketedPaste)(take_paste)
         click, can_go_back = _clicking(clickable), not text.is_first
         return self._run(rows, keys, updates, can_go_back=can_go_back, click=click)
 

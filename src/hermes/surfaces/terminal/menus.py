@@ -9,7 +9,7 @@ import getpass
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -55,6 +55,14 @@ class WaitNotes:
         self.on_change()
 
 
+PasteChoice: TypeAlias = Callable[[str], int | None]
+
+
+def takes_nothing(_: str) -> int | None:
+    """For a menu on which nothing can be pasted."""
+    return None
+
+
 class Menus(Protocol):
     """Asks a person. None is the wish to go back; KeyboardInterrupt the wish to leave."""
 
@@ -63,8 +71,12 @@ class Menus(Protocol):
         text: MenuText,
         items: Sequence[MenuItem],
         updates: Sequence["Future[Any]"] = (),
+        paste: PasteChoice = takes_nothing,
     ) -> int | None:
-        """Returns the index of the chosen item. Draws again when one of `updates` is done."""
+        """Returns the index of the chosen item. Draws again when one of `updates` is done.
+
+        `paste` returns the item that a pasted text chooses, if any.
+        """
         ...
 
     def search(self, text: MenuText, items: Sequence[MenuItem]) -> str | None:
@@ -116,6 +128,7 @@ class PlainMenus:
         text: MenuText,
         items: Sequence[MenuItem],
         updates: Sequence["Future[Any]"] = (),
+        paste: PasteChoice = takes_nothing,
     ) -> int | None:
         for future in updates:
             _ = future.exception()  # waits: a printed line can't be corrected
@@ -137,6 +150,8 @@ class PlainMenus:
                 return None
             if answer.isdecimal() and 1 <= int(answer) <= len(items):
                 return int(answer) - 1
+            if (chosen := paste(answer)) is not None:
+                return chosen
 
     def search(self, text: MenuText, items: Sequence[MenuItem]) -> str | None:
         self._head(text)

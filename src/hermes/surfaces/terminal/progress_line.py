@@ -5,7 +5,7 @@ import time
 
 from hermes.settings.load import environment
 from hermes.surfaces.terminal.style import terminal_width
-from hermes.surfaces.terminal.text import cut
+from hermes.surfaces.terminal.text import cut, width
 
 _REDRAW_S = 0.1
 _MINUTE_S = 60
@@ -54,7 +54,16 @@ def bar(share: float, columns: int) -> str:
 
 def fitted(parts: list[str], columns: int) -> str:
     """The parts side by side, as much as fits."""
-    return cut("  ".join(filter(None, parts)), columns)
+    return cut(_side_by_side(parts), columns)
+
+
+def fits(parts: list[str], columns: int) -> bool:
+    """Returns whether all of the parts fit side by side."""
+    return width(_side_by_side(parts)) <= columns
+
+
+def _side_by_side(parts: list[str]) -> str:
+    return "  ".join(filter(None, parts))
 
 
 def time_left(seconds: float) -> str:

@@ -1,18 +1,26 @@
 """Downloads the local model's weights, with the user's consent."""
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hermes.errors import HermesError, ModelError
+from hermes.errors import HermesError
 from hermes.settings.load import environment, find_home, load
-from hermes.surfaces.terminal.progress_line import ProgressLine, bar, fitted, time_left
+from hermes.surfaces.terminal.progress_line import (
+    ProgressLine,
+    bar,
+    fits,
+    fitted,
+    time_left,
+)
 from hermes.surfaces.terminal.stderr_message import remark, say
 from hermes.surfaces.terminal.style import stderr_style
 from hermes.text.translation import shown_reason, translator
 
 if TYPE_CHECKING:
-    from hermes.providers.embedded import KnownModel, ModelHub, Progress, WeightsChoice
+    from hermes.providers.embedded import KnownModel, Progress, WeightsChoice
 
 t = translator(__name__)
 
@@ -31,7 +39,8 @@ def have_weights(
     agreed = is_requested(fetch=fetch)
     if not agreed and not (may_ask and _can_ask()):
         raise _not_downloaded(name)
-    fetch_weights(name, agreed=agreed, verbose=verbose)
+    with stop_confirmed():
+        fetch_weights(name, agreed=agreed, verbose=verbose)
 
 
 def are_here(name: str) -> bool:
@@ -82,7 +91,13 @@ def fetch_weights(
 
     Without a name, the machine decides, unless its `choice` is known. Raises HermesError without consent.
     """
-    from hermes.providers.embedded import ModelHub, WeightsChoice, model_hub, offer
+    from hermes.providers.embedded import (
+        ModelHub,
+        WeightsChoice,
+        fetch,
+        model_hub,
+        offer,
+    )
 
     if choice is None:
         choice = WeightsChoice(local_models()[name], "") if name else choose_weights()
@@ -103,30 +118,24 @@ def fetch_weights(
             remark(f"  {line}")
     if not agreed and not (may_ask and _can_ask() and _is_agreed(plan.question)):
         raise _not_downloaded(entry.id)
-    _fetch(entry, hub, verbose=verbose)
-    return entry.id
-
-
-def _fetch(entry: "KnownModel", hub: "ModelHub", *, verbose: bool) -> None:
-    from hermes.providers.embedded import fetch
-
     bar = _Bar(verbose=verbose)
+    bar.explain()
     try:
         for step in fetch(entry, models_folder(), hub=hub, verbose=verbose):
             bar.draw(step)
+    finally:
+        bar.end()
+    return entry.id
+
+
+@contextlib.contextmanager
+def stop_confirmed() -> Iterator[None]:
+    """Says at the command line that a download was stopped and what is kept. The screens say so themselves."""
+    try:
+        yield
     except KeyboardInterrupt:
-        bar.end()
-        say(
-            t(
-                "Stopped. The part downloaded so far is kept, and the next download continues there."
-            ),
-            alarming=False,
-        )
+        say(t("The download was stopped. What came so far is kept."), alarming=False)
         raise
-    except ModelError:
-        bar.end()
-        raise
-    bar.end()
 
 
 def _not_downloaded(name: str) -> HermesError:
@@ -172,6 +181,11 @@ class _Bar:
         self._verbose = verbose
         self._tenth = ("", -1)
 
+    def explain(self) -> None:
+        """Says before the first step how to stop, to whoever watches."""
+        if self._line.is_live:
+            remark(t("Ctrl-C stops; the next download continues where it stopped."))
+
     def draw(self, step: "Progress") -> None:
         if step.notice:
             self.end()
@@ -210,7 +224,10 @@ def _megabytes(step: "Progress") -> str:
 
 
 def bar_text(step: "Progress", columns: int, *, verbose: bool = False) -> str:
-    """Formats progress as `[#####-----] 48%  536 of 1,117 MB  12.0 MB/s  48 s left  source`, as much as fits."""
+    """Formats progress as `[#####-----] 48%  536 of 1,117 MB  12.0 MB/s  48 s left  source`.
+
+    On a narrow screen the source, the speed and the megabytes give way, in this order.
+    """
     if not step.total:
         return fitted(
             [
@@ -222,13 +239,15 @@ def bar_text(step: "Progress", columns: int, *, verbose: bool = False) -> str:
             ],
             columns,
         )
-    parts = [
-        bar(step.done / step.total, columns),
-        _megabytes(step),
-    ]
-    if step.bytes_per_second > 0:
-        parts.append(f"{step.bytes_per_second / 1e6:.1f} MB/s")
-    if step.seconds_left:
-        parts.append(t("{time} left", time=time_left(step.seconds_left)))
+    share, megabytes = bar(step.done / step.total, columns), _megabytes(step)
+    speed = (
+        f"{step.bytes_per_second / 1e6:.1f} MB/s" if step.bytes_per_second > 0 else ""
+    )
+    left = (
+        t("{time} left", time=time_left(step.seconds_left)) if step.seconds_left else ""
+    )
     where = step.detail if verbose and step.detail else shown_reason(step.source)
-    return fitted([*parts, where], columns)
+    whole, shorter = [share, megabytes, speed, left], [share, megabytes, left]
+    if fits(whole, columns):
+        return fitted([*whole, where], columns)
+    return fitted(shorter if fits(shorter, columns) else [share, left], columns)

@@ -87,6 +87,9 @@ def test_talk_may_write_but_not_claim_files() -> None:
     assert talk_claims_a_change("Sure. I have deleted the file.")
     assert not talk_claims_a_change("I made the text shorter: hello.")
     assert not talk_claims_a_change("I can't see the file a.txt.")
+    assert not talk_claims_a_change("Settings are stored in settings.ini.")
+    assert not talk_claims_a_change("a.lock holds the versions that were installed.")
+    assert talk_claims_a_change("Your file has been updated.")
 
 
 def test_sentences_join_to_the_text() -> None:

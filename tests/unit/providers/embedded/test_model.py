@@ -16,6 +16,7 @@ from hermes.providers.embedded.completion import (
     CompletionEnded,
     CompletionText,
 )
+from hermes.providers.embedded.decision import chat_grammar
 from hermes.providers.embedded.folder_view import NO_FOLDER, FolderView
 from hermes.schema.messages import (
     AssistantMessage,
@@ -56,9 +57,12 @@ class ScriptedEngine:
     async def complete(
         self, prompt: Completion
     ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
-        if prompt.slot == "decide":
+        is_open = prompt.grammar == chat_grammar(None)
+        if is_open or prompt.slot == "decide":
             self.decided.append(prompt)
-            yield CompletionText(self.decision)
+        if prompt.slot == "decide" or (is_open and self.decision == "work"):
+            yield CompletionText(self.decision[:2])
+            yield CompletionText(self.decision[2:])
             yield CompletionEnded()
             return
         self.prompts.append(prompt)
@@ -66,6 +70,8 @@ class ScriptedEngine:
             self.too_long -= 1
             raise ModelError("too long", reason="too_long")
         text = self.texts.pop(0)
+        if prompt.grammar in {chat_grammar("talk"), chat_grammar(None)}:
+            text = f"talk: {text}"
         for start in range(0, len(text), 3):
             yield CompletionText(text[start : start + 3])
         yield CompletionEnded(
@@ -279,11 +285,35 @@ async def test_talk_is_a_plain_chat_and_streams() -> None:
     assert message.text == "Node.js runs JavaScript."
     assert len([event for event in events if isinstance(event, TextDelta)]) > 3
     (prompt,) = engine.prompts
-    assert (prompt.slot, prompt.grammar) == ("talk", "")
-    assert "Monday, 16 November 2026" in prompt.turns[0].content
-    (decided,) = engine.decided
-    assert (decided.max_tokens, decided.turns[-1].content) == (1, "what is node.js?")
-    assert decided.grammar
+    assert prompt.slot == "talk"
+    assert any("Monday, 16 November 2026" in turn.content for turn in prompt.prefix)
+    assert engine.decided == [prompt]
+    assert prompt.turns[-1].content == "what is node.js?"
+
+
+async def test_a_chat_is_asked_once_and_its_first_word_decides() -> None:
+    """So that the engine reads nothing twice."""
+    engine = ScriptedEngine("Santiago.", decision="talk")
+    before = (
+        UserMessage(text="what is the capital of Peru?"),
+        AssistantMessage(text="Lima."),
+    )
+    _, message = await reply(engine, *before, UserMessage(text="and of Chile?"))
+    assert message.text == "Santiago."
+    (prompt,) = engine.prompts
+    assert engine.decided == [prompt]
+    assert prompt.turns[-2:] == (
+        ChatTurn("assistant", "talk: Lima."),
+        ChatTurn("user", "and of Chile?"),
+    )
+
+
+async def test_an_engine_without_grammars_is_asked_apart_from_the_chat() -> None:
+    engine = ScriptedEngine("Lima.", decision="talk", obeys_grammar=False)
+    await reply(engine, UserMessage(text="what is the capital of Peru?"))
+    (decided,), (prompt,) = engine.decided, engine.prompts
+    assert decided.slot == "decide"
+    assert prompt.turns[-1] == ChatTurn("user", "what is the capital of Peru?")
 
 
 async def test_piped_text_is_talk_without_asking() -> None:
