@@ -144,6 +144,11 @@ def converse(arguments: list[str]) -> int:
         and sys.stdin.isatty()
     ):
         return int(import_module(CHAT).chat(question))
+    if question.picks_session:
+        raise UsageError(
+            t("--resume needs the id or title of a session here."),
+            hint=t("See: hermes sessions list"),
+        )
     from hermes.surfaces.cli.ask import ask
 
     return ask(question)
