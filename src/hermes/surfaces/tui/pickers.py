@@ -17,6 +17,7 @@ from hermes.commands.policy import Permissions, shown_permission
 from hermes.commands.side_work import AgentOverview
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.sessions import SessionInfo
+from hermes.surfaces.terminal.diff_view import without_headers
 from hermes.surfaces.terminal.styled_text import plain
 from hermes.surfaces.terminal.text import ago, money, one_line
 from hermes.surfaces.tui.live_screen import LiveScreen
@@ -348,21 +349,10 @@ def _session_preview(app: App, info: SessionInfo) -> str:
 
 def _turn_preview(rewind: Rewind, session: str, point: RewindPoint) -> str:
     """Returns the message, and what its turn changed in files."""
-    diff = _without_headers(rewind.diff(session, turn=point.turn))
+    diff = without_headers(rewind.diff(session, turn=point.turn))
     return (
         f"{_shortened(typed_part(point.text))}\n\n{diff or t('No files were changed.')}"
     )
-
-
-def _without_headers(diff: str) -> str:
-    """Returns a diff in which each file is named once."""
-    lines: list[str] = []
-    for line in diff.split("\n"):
-        if line.startswith("diff --git "):
-            lines.append(line.rpartition(" b/")[2])
-        elif not line.startswith(("index ", "--- ", "+++ ")):
-            lines.append(line)
-    return "\n".join(lines)
 
 
 def _as_read(answer: str) -> str:
