@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app import App
 from hermes.app.child_sessions import ChildStatus
+from hermes.app.prompt_files import PromptKind
 from hermes.app.typed_part import typed_part
 from hermes.app.undo import Rewind, RewindPoint, shadows_of
 from hermes.commands.background import child_label
@@ -67,14 +68,13 @@ async def pick(
     return picker.picked
 
 
-async def agree_to_command(chat: "ChatConversation", line: str) -> bool:
-    """Asks about the command of `/name text` that comes with the project, and shows its file. Returns whether the
-    person agreed. A file that is too long to be seen whole beside the question is not asked about here.
+async def agree_to_file(chat: "ChatConversation", kind: PromptKind, name: str) -> bool:
+    """Asks about a command or an agent that comes with the project, and shows its file. Returns whether the person
+    agreed. A file that is too long to be seen whole beside the question is not asked about here.
     """
-    name = line.partition(" ")[0].removeprefix("/").lower()
     files = chat.agent.prompt_files
-    known = await asyncio.to_thread(files.all, chat.folder, "command")
-    file = next((one for one in known if one.name == name), None)
+    known = await asyncio.to_thread(files.all, chat.folder, kind)
+    file = next((one for one in known if one.name == name.strip().lower()), None)
     if file is None or file.is_trusted:
         return False
     text = await asyncio.to_thread(Path(file.path).read_text, "utf-8", "replace")
