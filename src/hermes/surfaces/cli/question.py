@@ -31,7 +31,7 @@ OPTIONS = (
         "-r",
         "--resume",
         "[ID]",
-        to_translate("continue a session: its id, its title, or last; alone: a list"),
+        to_translate("continue a session: id, title or last; alone: a list"),
     ),
     ("-c", "--continue", "", to_translate("continue the session used last")),
     (
