@@ -182,6 +182,8 @@ async def test_slash_commands(tmp_path: Path) -> None:
         await terminal.sees(READY)
         terminal.type("/help" + ENTER)
         await terminal.sees("/quit")
+        terminal.type("q")
+        await terminal.until(lambda shown: "Commands and keys" not in shown)
         terminal.type("/nonsense" + ENTER)
         await terminal.sees("There is no command /nonsense")
         terminal.type("is it?" + ENTER)

@@ -199,7 +199,7 @@ class TerminalChat:
         """Shows what a command found or did."""
         if isinstance(result, TextResult):
             for text in result.lines:
-                self.chat.view.say(text)
+                self.chat.view.answer(text)
         elif isinstance(result, ContextUse):
             screen = self.chat.screen
             rows = window_rows(

@@ -216,6 +216,12 @@ class ChatView:
         for line in wrap(clean(text), self._screen.columns - 1):
             self._screen.line(style.red(line) if alarming else style.dim(line))
 
+    def answer(self, text: str) -> None:
+        """Shows what a command of the person's found or did."""
+        self._print_calls()
+        for line in wrap(clean(text), self._screen.columns - 1):
+            self._screen.line(line)
+
     def take_over(self, past: "ChatView") -> None:
         """Continues a view that showed what came before."""
         self._plan = past._plan  # noqa: SLF001 - another of its kind
