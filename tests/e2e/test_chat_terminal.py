@@ -239,7 +239,7 @@ async def test_a_model_that_was_picked_answers_when_the_session_is_resumed(
             await terminal.sees("Hello.")
             terminal.type("exit" + ENTER)
             assert await terminal.ends() == 0
-        async with hermes.terminal("-c") as terminal:
+        async with hermes.terminal("chat", "-c") as terminal:
             await terminal.sees("fake-9")
             await terminal.sees(READY)
             terminal.type("hi" + ENTER)

@@ -111,6 +111,8 @@ def _dispatch(arguments: list[str]) -> int:
     if name in {"-V", "--version"}:
         print(f"hermes {__version__}")
         return 0
+    if name == "chat" and all(word.startswith("-") for word in rest[:1]):
+        return converse(rest)  # as in other agents
     topic = _find(arguments)
     if topic is None:
         return converse(arguments)
@@ -178,7 +180,10 @@ def _find(arguments: list[str]) -> Topic | None:
     if is_question(arguments, names):
         return None
     if name.startswith("-"):
-        near = nearest(name, ["--help", "--version", "--debug", *option_names()])
+        known = ["--help", "--version", "--debug", *option_names()]
+        near = nearest(name, known)
+        if len(name) == 2:  # -p: the first long option with that letter
+            near = next((one for one in known if one.startswith(f"-{name}")), "")
         hint = (
             t("Did you mean: hermes {near}?", near=near)
             if near
