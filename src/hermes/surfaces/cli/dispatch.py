@@ -100,6 +100,8 @@ def _chosen_language() -> "Sentences | None":
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if arguments[:1] == ["chat"] and all(one.startswith("-") for one in arguments[1:2]):
+        arguments = arguments[1:]  # other agents have such a command
     if not arguments:
         return converse(arguments)
     name, *rest = arguments
@@ -111,8 +113,6 @@ def _dispatch(arguments: list[str]) -> int:
     if name in {"-V", "--version"}:
         print(f"hermes {__version__}")
         return 0
-    if name == "chat" and all(word.startswith("-") for word in rest[:1]):
-        return converse(rest)  # as in other agents
     topic = _find(arguments)
     if topic is None:
         return converse(arguments)
