@@ -391,8 +391,11 @@ class ChatView:
             )
 
     def _checked(self, event: Mapping[str, Any]) -> None:
-        """Shows below an answer what the project's rules found."""
+        """Shows below an answer what the project's rules found. A repair begins below it."""
         self._finish_reply()
+        if self._below_text:
+            self._screen.line()
+        self._below_text, self._below_call = False, True
         for line in evidence_lines(event):
             self.say(line, alarming=not event.get("ok", True))
 
