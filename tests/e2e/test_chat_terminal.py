@@ -253,6 +253,17 @@ async def test_a_model_that_was_picked_answers_when_the_session_is_resumed(
         assert models(server)[3:] == ["fake-1"] * 2
 
 
+async def test_the_status_line_is_whole_with_a_model_that_has_no_key(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer() as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal("-m", "anthropic:claude-x") as terminal:
+            await terminal.sees("anthropic:claude-x · ask")
+            terminal.type("hello" + ENTER)
+            await terminal.sees("ANTHROPIC_API_KEY is not set.")
+
+
 async def test_resume_alone_begins_with_the_list_of_sessions(tmp_path: Path) -> None:
     async with ModelServer("The parser is fixed.", "More of it.") as server:
         hermes = InstalledHermes(tmp_path, server.url)
