@@ -107,7 +107,7 @@ SCENES = (
     Scene("python", "python\r", "Ran-python.", called("run_python", "Ran-python.", code="print(6 * 7)")),
     Scene("a plan", "plan\r", "Plan 1 of 3", planned("Planned-it.", "done", "in_progress", "pending")),
     Scene("a plan that is done", "done\r", "All-done.", planned("All-done.", "done", "done", "done")),
-    Scene("help", "/help\r", "/quit"),
+    Scene("help", "/help\r", "/quit", is_live=True, then="q", gone="/quit"),
     Scene("status", "/status\r", "waiting for you"),
     Scene("usage", "/usage\r", "This session:"),
     Scene("context", "/context\r", "free"),

@@ -68,3 +68,24 @@ async def test_a_command_of_the_project_is_asked_about_once(tmp_path: Path) -> N
             terminal.type("/greet Ann" + ENTER)
             await terminal.until(lambda shown: "Hello, Ann." in shown)
         assert b"Greet Ann nicely." in server.posts[-1].body
+
+
+async def test_an_agent_of_the_project_is_asked_about_once(tmp_path: Path) -> None:
+    async with ModelServer("I only read.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        folder = hermes.work / ".hermes" / "agents"
+        folder.mkdir(parents=True)
+        (folder / "reader.md").write_text("---\ntools: read_file\n---\nYou read.\n")
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("/agent reader" + ENTER)
+            await terminal.until(lambda shown: "You read." in shown)
+            terminal.type(ENTER)  # not now
+            await terminal.until(lambda shown: "/project trust reader" in shown)
+            terminal.type("/agent reader" + ENTER)
+            await terminal.until(lambda shown: "Use it from now on" in shown)
+            terminal.type(UP + ENTER)
+            await terminal.until(lambda shown: "works as reader." in shown)
+            terminal.type("who are you?" + ENTER)
+            await terminal.until(lambda shown: "I only read." in shown)
+        assert b"You read." in server.posts[-1].body

@@ -35,7 +35,11 @@ async def test_a_narrow_terminal_in_the_language_of_the_system(
     ):
         await terminal.sees(ready)
         terminal.type("/help" + ENTER)
-        await terminal.sees(help_word)
+        await terminal.until(lambda shown: "/steer" in shown)
+        terminal.type(f"/{help_word}{ENTER}")
+        await terminal.until(lambda shown: f"\n{help_word}" in shown)
+        terminal.type("q")
+        await terminal.until(lambda shown: help_word not in shown)
         terminal.type("go" + ENTER)
         shown = await terminal.until(lambda shown: question in shown and yes in shown)
         assert all(width(line) <= COLUMNS for line in shown.split("\n"))

@@ -147,9 +147,13 @@ async def test_a_skill_is_a_command_and_shadows_none(tmp_path: Path) -> None:
             assert "› /brew-tea for two" in shown
             assert "Boil water" not in shown
             terminal.type("/help" + ENTER)
+            await terminal.until(lambda shown: "Commands and keys" in shown)
+            terminal.type("G")
             await terminal.until(
                 lambda shown: "/brew-tea" in shown.rpartition("Skills")[2]
             )
+            terminal.type("q")
+            await terminal.until(lambda shown: "Commands and keys" not in shown)
             terminal.type("/status" + ENTER)
             await terminal.sees("approvals")
             terminal.type("/skill:status now" + ENTER)

@@ -182,6 +182,8 @@ async def test_slash_commands(tmp_path: Path) -> None:
         await terminal.sees(READY)
         terminal.type("/help" + ENTER)
         await terminal.sees("/quit")
+        terminal.type("q")
+        await terminal.until(lambda shown: "Commands and keys" not in shown)
         terminal.type("/nonsense" + ENTER)
         await terminal.sees("There is no command /nonsense")
         terminal.type("is it?" + ENTER)
@@ -195,9 +197,9 @@ async def test_slash_commands(tmp_path: Path) -> None:
         terminal.type("/model other-1 force" + ENTER)
         await terminal.sees("openai-compatible other-1")
         terminal.type("/new" + ENTER)
-        await terminal.sees("Session ", times=2)
+        await terminal.sees("Started session")
         terminal.type("/resume A talk" + ENTER)
-        await terminal.sees("Session ", times=3)
+        await terminal.sees("Session ", times=2)
         await terminal.sees("is it?", times=2)
         terminal.type("exit" + ENTER)
         assert await terminal.ends() == 0
@@ -216,6 +218,85 @@ async def test_another_model_must_be_one_that_the_service_lists(tmp_path: Path) 
         await terminal.sees("fake-9 answers.")
         terminal.type("/model nope force" + ENTER)
         await terminal.sees("nope answers.")
+
+
+def models(server: ModelServer) -> list[str]:
+    """The model of each request."""
+    return [msgspec.json.decode(post.body)["model"] for post in server.posts]
+
+
+async def test_a_model_that_was_picked_answers_when_the_session_is_resumed(
+    tmp_path: Path,
+) -> None:
+    replies = ("Hello.", "Again.", "Once more.", "New here.", "Back here.")
+    async with ModelServer(*replies, models=("fake-1", "fake-9")) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal("-m", "fake-1") as terminal:
+            await terminal.sees(READY)
+            terminal.type("/model fake-9" + ENTER)
+            await terminal.sees("fake-9 answers.")
+            terminal.type("hi" + ENTER)
+            await terminal.sees("Hello.")
+            terminal.type("exit" + ENTER)
+            assert await terminal.ends() == 0
+        async with hermes.terminal("chat", "-c") as terminal:
+            await terminal.sees("fake-9")
+            await terminal.sees(READY)
+            terminal.type("hi" + ENTER)
+            await terminal.sees("Again.")
+            terminal.type("exit" + ENTER)
+            assert await terminal.ends() == 0
+        await hermes.run("-c", "hi")
+        assert models(server) == ["fake-9"] * 3
+        await hermes.run("-m", "fake-1", "something else")
+        await hermes.run("-c", "-m", "fake-1", "hi")
+        assert models(server)[3:] == ["fake-1"] * 2
+
+
+async def test_the_status_line_is_whole_with_a_model_that_has_no_key(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer() as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal("-m", "anthropic:claude-x") as terminal:
+            await terminal.sees("anthropic:claude-x · ask")
+            terminal.type("hello" + ENTER)
+            await terminal.sees("ANTHROPIC_API_KEY is not set.")
+
+
+async def test_resume_alone_begins_with_the_list_of_sessions(tmp_path: Path) -> None:
+    async with ModelServer("The parser is fixed.", "More of it.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        await hermes.run("-z", "fix the parser")
+        async with hermes.terminal("-r") as terminal:
+            await terminal.sees("Continue which session?")
+            terminal.type(ENTER)
+            await terminal.until(
+                lambda shown: "The parser is fixed." in shown and "which" not in shown
+            )
+            terminal.type("and then?" + ENTER)
+            await terminal.sees("More of it.")
+        assert texts(server) == ["fix the parser", "and then?"]
+        refused = await hermes.run("-r", stdin="what?")
+        assert refused.code == 2
+        assert "--resume needs the id" in refused.err
+
+
+async def test_plan_with_a_task_changes_the_mode_and_sends_the_task(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer("Let me look first.") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("/plan tidy up the parser" + ENTER)
+            await terminal.sees("Approvals: plan")
+            await terminal.sees("Let me look first.")
+            terminal.type("/approvals" + ENTER)
+            await terminal.sees("Approvals: plan", times=2)
+        assert texts(server) == ["tidy up the parser"]
+        tools = msgspec.json.decode(server.posts[-1].body)["tools"]
+        assert "present_plan" in {one["function"]["name"] for one in tools}
 
 
 async def test_a_resumed_chat_shows_where_it_was(tmp_path: Path) -> None:

@@ -169,6 +169,10 @@ def test_help_of_a_command_has_two_spellings(tmp_path: Path) -> None:
             "hermes: There is no option '--verson'.\nDid you mean: hermes --version?\n",
         ),
         (
+            ["-p", "hello"],
+            "hermes: There is no option '-p'.\nDid you mean: hermes --prompt?\n",
+        ),
+        (
             ["config"],
             "hermes: the following arguments are required: ACTION\nSee: hermes config --help\n",
         ),

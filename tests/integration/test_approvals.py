@@ -217,6 +217,7 @@ async def test_nobody_is_asked_about_an_edit_that_can_not_succeed_or_changes_not
         ("edit_file", {"path": "a.txt", "old_text": "missing", "new_text": "y"}),
         ("write_file", {"path": "a.txt", "content": "same\n"}),
         ("apply_patch", {"patch": "*** Begin Patch\n*** Delete File: b.txt\n*** End Patch"}),
+        ("apply_patch", {"patch": "*** Begin Patch\nDelete File b.txt\n*** End Patch"}),
     )  # fmt: skip
     replies: list[ScriptedResponse] = []
     for place, (name, given) in enumerate(calls):
@@ -235,6 +236,7 @@ async def test_nobody_is_asked_about_an_edit_that_can_not_succeed_or_changes_not
         assert b"old_text was not found" in bodies[0]
         assert b"already has exactly this content" in bodies[1]
         assert b"b.txt does not exist" in bodies[2]
+        assert b"The patch can't be read" in bodies[3]
 
 
 async def test_a_rule_for_a_kind_holds_in_every_session_and_can_be_taken_back(

@@ -197,6 +197,16 @@ async def test_notes_for_agents_are_written_by_a_turn(tmp_path: Path) -> None:
         assert "write AGENTS.md" in first.text
 
 
+async def test_a_short_conversation_is_not_compressed_and_says_so(
+    tmp_path: Path,
+) -> None:
+    async with chat_in(tmp_path, echo) as (chat, _):
+        await chat.say("hello")
+        found = await chat.give(compress)
+        assert not found.going
+        assert chat.told == []
+
+
 async def test_a_pinned_message_survives_compaction_word_for_word(
     tmp_path: Path,
 ) -> None:

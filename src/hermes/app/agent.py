@@ -15,7 +15,7 @@ from hermes.app.approvals import PendingQuestions
 from hermes.app.engine import ApprovalMode, Engine, EngineChoice
 from hermes.app.engine_parts import EngineParts
 from hermes.app.learning.learner import Learner
-from hermes.app.model_info import EngineName, ModelInfo
+from hermes.app.model_info import EngineName, ModelInfo, kept_model
 from hermes.app.prompt_files import PromptFile, PromptFiles, stricter
 from hermes.app.session_runner import RunnerDeps
 from hermes.app.session_service import SessionService
@@ -33,6 +33,7 @@ from hermes.schema.events import (
     ModeChanged,
     SessionAgentChosen,
     SessionCompacted,
+    SessionModelChosen,
 )
 from hermes.settings import Secrets
 from hermes.text.translation import translator
@@ -103,6 +104,10 @@ class Agent:
         self._surface = surface
         self._mode: ApprovalMode = approvals
         self._default = EngineChoice(model)
+        self.keeps_models = choice_of is None
+        """Whether a model that was chosen for a session answers when it is resumed. Set it before the first turn."""
+        self._kept_models: RecentDict[str, str] = RecentDict(_MAX_KNOWN_MODES)
+        """The models that were chosen for sessions, also in earlier processes; empty for none."""
         self._choice_of = choice_of
         self._prepared: RecentDict[str, EngineChoice] = RecentDict(_MAX_PREPARED)
         self._chosen: dict[str, EngineChoice] = {}
@@ -179,6 +184,7 @@ class Agent:
         if self._choice_of is not None:
             self._prepared[root] = self._choice_of(root)
         self._modes.setdefault(root, None)
+        self._kept_choice(root)
         if root == session:
             is_planned = history.mode == "plan"
             if (self._modes[root] == "plan") != is_planned:
@@ -245,7 +251,7 @@ class Agent:
         if not session:
             return self._default
         child, session = session, self._app.top(session)
-        choice = self._chosen.get(session, self._default)
+        choice = self._chosen.get(session) or self._kept_choice(session)
         if self._choice_of is not None:
             prepared = self._prepared.get(session)
             is_current = prepared and self.service.works_on(session)
@@ -256,6 +262,15 @@ class Agent:
 
             choice = with_command(choice, choice.approvals or self._mode, file)
         return choice if child == session else self._as_agent(child, choice)
+
+    def _kept_choice(self, session: str) -> EngineChoice:
+        """The model that was chosen for a session in an earlier process, or the default."""
+        if not self.keeps_models:
+            return self._default
+        if session not in self._kept_models:
+            self._kept_models[session] = kept_model(self._app, session)
+        kept = self._kept_models[session]
+        return _changed(self._default, kept, None) if kept else self._default
 
     def _as_root_agent(self, session: str, choice: EngineChoice) -> EngineChoice:
         """What a root session runs on. The model and the mode of its agent hold where nobody has chosen others; its
@@ -395,6 +410,10 @@ class Agent:
         """Which program runs a session's turns."""
         return self.engine(session).name(session)
 
+    def chosen_model(self, session: str) -> str:
+        """The model that was chosen for a session; empty for that of the settings."""
+        return self._choice(session).model
+
     def mode(self, session: str) -> ApprovalMode:
         """The approval mode of a session."""
         return self._choice(session).approvals or self._mode
@@ -439,8 +458,17 @@ class Agent:
                 hint=t.later("Wait for it or stop it, then change {what}.", what=what),
             )
         self._chosen[session] = msgspec.structs.replace(wanted, approvals=None)
+        if wanted.model != now.model:
+            self._app.record(session, SessionModelChosen(model=wanted.model))
         if approvals is not None:
             self._modes[session] = approvals
+
+    def keep_model(self, session: str, model: str) -> None:
+        """Lets a model answer in a session, also when it is resumed; empty for that of the settings."""
+        self._chosen[session] = msgspec.structs.replace(
+            self._choice(session), model=model, approvals=None
+        )
+        self._app.record(session, SessionModelChosen(model=model))
 
     async def set_mode(self, session: str, approvals: ApprovalMode) -> None:
         """Changes the mode of a session, also in a turn that runs here, and answers questions that need no answer now.

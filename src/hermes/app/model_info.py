@@ -4,8 +4,10 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from hermes.app.app import App
 from hermes.codex.engine_choice import CODEX
 from hermes.providers.provider_table import label_of
+from hermes.schema.events import SessionModelChosen
 
 EngineName: TypeAlias = Literal["native", "codex"]
 
@@ -43,3 +45,11 @@ class ModelInfo(msgspec.Struct, frozen=True):
         if self.local or self.engine == "codex":
             return self.label
         return f"{label_of(self.provider)} {self.name}".strip()
+
+
+def kept_model(app: App, session: str) -> str:
+    """The model that was chosen for a session; empty if none was."""
+    if not app.has_log:
+        return ""
+    logged = app.store.log.latest(session, SessionModelChosen.topic)
+    return logged.model if isinstance(logged, SessionModelChosen) else ""

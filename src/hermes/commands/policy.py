@@ -266,6 +266,19 @@ async def choose_approvals(
     return message(*filter(None, (about, note, how)))
 
 
+@command(slash="plan task", role="owner", group="Chat")
+async def plan_first(
+    context: CommandContext,
+    task: Annotated[str, Arg("what to plan", metavar="TASK")] = "",
+) -> TextResult:
+    """Plan before working, as in the mode plan: nothing changes before you accept the plan."""
+    chosen = await choose_approvals.function(context, "plan")
+    chat = context.chat
+    if task.strip():
+        await chat.agent.service.submit(chat.session, task, via=chat.via)
+    return chosen
+
+
 def shown_permission(text: str) -> str:
     """Returns what runs without asking, for a person. An answer for only one call is that call."""
     return shown(shown_approval_scope(text))

@@ -231,8 +231,9 @@ async def compress(
     preview: Annotated[bool, Arg("only show what would go")] = False,
 ) -> CompressionPreview | TextResult:
     """Compress a long conversation: summarize its older part; `--preview` shows what would go."""
-    if preview:
-        return await asyncio.to_thread(_preview, context, session)
+    found = await asyncio.to_thread(_preview, context, session)
+    if preview or not found.preview.summarised:
+        return found
     await context.chat.require_idle()
     context.surface.tell(line(t("Summarizing the older part of the conversation ...")))
     done = await context.chat.agent.compress(session)

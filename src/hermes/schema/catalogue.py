@@ -20,6 +20,7 @@ _OTHERS: tuple[type[Event], ...] = (
     events.SessionRecovered,
     events.SessionPrompted,
     events.SessionAgentChosen,
+    events.SessionModelChosen,
     events.MessagePinned,
     events.MessageUnpinned,
     SpokenRepliesSet,

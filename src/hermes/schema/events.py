@@ -239,6 +239,19 @@ class SessionAgentChosen(Event, frozen=True, kw_only=True):
     ] = ""
 
 
+class SessionModelChosen(Event, frozen=True, kw_only=True):
+    """A model was chosen for the session. It answers from the next turn on, also when the session is resumed."""
+
+    topic: ClassVar[str] = "session.model_chosen"
+
+    model: Annotated[
+        str,
+        Meta(
+            description="`MODEL` or `PROVIDER:MODEL`; empty for that of the settings."
+        ),
+    ] = ""
+
+
 class MessagePinned(Event, frozen=True, kw_only=True):
     """The user pinned a message: compaction keeps it word for word."""
 

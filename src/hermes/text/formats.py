@@ -2,6 +2,10 @@
 
 import time
 
+from hermes.text.translation import translator
+
+t = translator(__name__)
+
 DAY_S = 86_400.0
 
 
@@ -20,14 +24,17 @@ def short_number(number: int) -> str:
 
 
 def ago(ts: float, now: float) -> str:
-    """When, in at most ten cells: how long ago, or the day."""
+    """When, in a few words: how long ago, or the day."""
     passed = now - ts
     if not -60 < passed < 30 * DAY_S:
         return moment(ts, "%Y-%m-%d")
-    for size, name in ((DAY_S, "d"), (3600.0, "h"), (60.0, "min")):
-        if passed >= size:
-            return f"{int(passed / size)} {name} ago"
-    return "just now"
+    if passed >= DAY_S:
+        return t("{count} d ago", count=int(passed / DAY_S))
+    if passed >= 3600:
+        return t("{count} h ago", count=int(passed / 3600))
+    if passed >= 60:
+        return t("{count} min ago", count=int(passed / 60))
+    return t("just now")
 
 
 def moment(ts: float, form: str = "%Y-%m-%d %H:%M") -> str:

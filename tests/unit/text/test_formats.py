@@ -2,7 +2,17 @@
 
 import pytest
 
-from hermes.text.formats import count, short_number
+from hermes.text.catalogue import Catalogue
+from hermes.text.formats import ago, count, short_number
+from hermes.text.translation import in_language
+
+
+class Capitals(Catalogue):
+    """A language in which every sentence is in capitals."""
+
+    # pyrefly: ignore[missing-override-decorator]
+    def sentence(self, context: str, text: str) -> str:
+        return text.upper().replace("COUNT", "count")
 
 
 @pytest.mark.parametrize(
@@ -18,3 +28,14 @@ def test_one_is_singular(number: int, words: str) -> None:
 )  # fmt: skip
 def test_a_long_number_is_shortened(number: int, text: str) -> None:
     assert short_number(number) == text
+
+
+@pytest.mark.parametrize(
+    ("passed", "words"),
+    [(0, "JUST NOW"), (90, "1 MIN AGO"), (7_300, "2 H AGO"), (300_000, "3 D AGO")],
+)
+def test_how_long_ago_is_told_in_the_language_of_the_reader(
+    passed: float, words: str
+) -> None:
+    with in_language(Capitals("en")):
+        assert ago(1_000_000.0 - passed, 1_000_000.0) == words

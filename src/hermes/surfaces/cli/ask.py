@@ -35,7 +35,9 @@ from hermes.surfaces.terminal.open_agent import (
     choose_model,
     find_target,
     in_worktree,
+    keeps_models,
     open_app,
+    with_kept_model,
 )
 from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import (
@@ -70,13 +72,14 @@ def ask(question: RunOptions) -> int:
         target = find_target(app, question)
         question = as_agent(app, target, question)
         with interruptible():
-            choose_model(app, question)
+            choose_model(app, with_kept_model(app, target, question))
         agent = Agent(
             app,
             load_secrets(home=app.home),
             approvals=question.approvals,
             model=question.model,
         )
+        agent.keeps_models = keeps_models(question)
         agent.describe()  # what is wrong with the settings is said now
         attached = _attached(app, agent, target.cwd, question.text or "")
         text = question.goal or joined(attached.text, piped)

@@ -100,6 +100,8 @@ def _chosen_language() -> "Sentences | None":
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if arguments[:1] == ["chat"] and all(one.startswith("-") for one in arguments[1:2]):
+        arguments = arguments[1:]  # other agents have such a command
     if not arguments:
         return converse(arguments)
     name, *rest = arguments
@@ -144,6 +146,11 @@ def converse(arguments: list[str]) -> int:
         and sys.stdin.isatty()
     ):
         return int(import_module(CHAT).chat(question))
+    if question.picks_session:
+        raise UsageError(
+            t("--resume needs the id or title of a session here."),
+            hint=t("See: hermes sessions list"),
+        )
     from hermes.surfaces.cli.ask import ask
 
     return ask(question)
@@ -173,7 +180,10 @@ def _find(arguments: list[str]) -> Topic | None:
     if is_question(arguments, names):
         return None
     if name.startswith("-"):
-        near = nearest(name, ["--help", "--version", "--debug", *option_names()])
+        known = ["--help", "--version", "--debug", *option_names()]
+        near = nearest(name, known)
+        if len(name) == 2:  # -p: the first long option with that letter
+            near = next((one for one in known if one.startswith(f"-{name}")), "")
         hint = (
             t("Did you mean: hermes {near}?", near=near)
             if near

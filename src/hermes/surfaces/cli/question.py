@@ -28,14 +28,14 @@ OPTIONS = (
     ("", "--image", "FILE", to_translate("attach a picture; may be repeated")),
     ("", "--json", "", to_translate("print every event of the run as a line of JSON")),
     (
-        "",
+        "-r",
         "--resume",
-        "ID",
-        to_translate("continue a session: its id, its title, or last"),
+        "[ID]",
+        to_translate("continue a session: id, title or last; alone: a list"),
     ),
-    ("", "--continue", "", to_translate("continue the session used last")),
+    ("-c", "--continue", "", to_translate("continue the session used last")),
     (
-        "",
+        "-m",
         "--model",
         "NAME",
         to_translate("the model for this run: NAME or PROVIDER:NAME"),
@@ -125,6 +125,7 @@ def parse(arguments: Sequence[str], commands: Sequence[str] = ()) -> RunOptions:
         images=tuple(args.image),
         json=args.json,
         resume=_resume(args),
+        picks_session=args.resume == "",
         model=args.model,
         provider=args.provider,
         cwd=args.cwd,
@@ -170,9 +171,14 @@ def _parser() -> Parser:
             parser.add_argument(
                 long, metavar=value, help=summary, default=[], action="append"
             )
-        elif long == "--worktree":
+        elif value.startswith("["):
             parser.add_argument(
-                long, metavar="NAME", help=summary, nargs="?", const="", default=None
+                *names,
+                metavar=value[1:-1],
+                help=summary,
+                nargs="?",
+                const="",
+                default=None,
             )
         elif value:
             choices = (
@@ -215,13 +221,13 @@ def _text(args: argparse.Namespace, words: list[str]) -> str | None:
 
 def _resume(args: argparse.Namespace) -> str:
     if vars(args)["continue"]:
-        if args.resume:
+        if args.resume is not None:
             raise UsageError(
                 t("--resume and --continue can't be used together."),
                 hint=t("Give one."),
             )
         return "last"
-    return args.resume
+    return args.resume or ""
 
 
 def is_piped() -> bool:

@@ -9,7 +9,7 @@ from pathlib import PurePath
 import msgspec
 
 from hermes.surfaces.terminal.styled_text import BOLD, DIM, GREEN, RED, Row, Run
-from hermes.surfaces.terminal.text import clean, cut, width
+from hermes.surfaces.terminal.text import clean, cut, width, wrap
 from hermes.surfaces.terminal.theme import ADDED, ADDED_WORD, REMOVED, REMOVED_WORD
 from hermes.surfaces.terminal.tool_line import Marks
 from hermes.text.translation import translator
@@ -120,6 +120,36 @@ def parts_of(text: str, name: str) -> Iterator[str | FileDiff]:
         hunks.append(line)
     if hunks:
         yield FileDiff(name, hunks)
+
+
+def _read_parts(diff: str) -> Iterator[str | FileDiff]:
+    """Yields git's diff for a person: each file's name once, what else git says about it, and its changes."""
+    name = ""
+    for part in parts_of(diff, ""):
+        if isinstance(part, FileDiff):
+            yield FileDiff(name, part.lines)
+        elif part.startswith("diff --git "):
+            name = part.rpartition(" b/")[2]
+            yield name
+        elif not (name and part.startswith(("index ", "--- ", "+++ "))):
+            yield part
+
+
+def without_headers(diff: str) -> str:
+    """Returns git's diff as text in which each file is named once."""
+    lines: list[str] = []
+    for part in _read_parts(diff):
+        lines += part.lines if isinstance(part, FileDiff) else [part]
+    return "\n".join(lines)
+
+
+def read_rows(diff: str, columns: int, marks: Marks) -> Iterator[Row]:
+    """Yields all rows of git's diff for a person who reads it in a chat."""
+    for part in _read_parts(clean(diff).rstrip("\n")):
+        if isinstance(part, FileDiff):
+            yield from whole_diff_rows(part, columns, marks)
+        else:
+            yield from (((line, BOLD),) for line in wrap(part, columns))
 
 
 def _file_rows(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hermes.schema.shown_reasons import state_in_words
-from hermes.surfaces.terminal.text import money, one_line
+from hermes.surfaces.terminal.text import cut, money, one_line
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -14,6 +14,9 @@ COMPACTION = frozenset(
     ("session.compacted", "session.trimmed", "session.compaction_failed")
 )
 """Events about a compaction, successful or not."""
+
+
+_MAX_SAID_COLUMNS = 200  # of what a background task said
 
 
 def compaction_notice(event: Mapping[str, Any]) -> str:
@@ -119,9 +122,9 @@ def child_notice(event: Mapping[str, Any]) -> str:
     if reason != "done":
         how = f"{how} {event.get('detail', '')}".rstrip()
     title = one_line(event.get("title") or "")
-    label = f" ({title[:40]})" if title else ""
+    label = f" ({cut(title, 40)})" if title else ""
     cost = money(event.get("cost_usd") or 0.0)
-    said = _MARKS.sub("", one_line(event.get("text") or ""))[:200]
+    said = cut(_MARKS.sub("", one_line(event.get("text") or "")), _MAX_SAID_COLUMNS)
     ending = f"{how}{f', {cost}' if cost else ''}"
     return f"{name} {event['child'][-6:]}{label} {ending}{f': {said}' if said else '.'}"
 

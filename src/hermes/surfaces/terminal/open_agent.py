@@ -6,6 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from hermes.app import App, build
+from hermes.app.model_info import kept_model
 from hermes.codex.engine_choice import is_on
 from hermes.errors import HermesError, UsageError
 from hermes.providers.routing import ModelRoute, first_route, route_for
@@ -59,6 +60,21 @@ def choose_model(app: App, question: RunOptions, *, may_ask: bool = True) -> Mod
         route.model, fetch=question.fetch, may_ask=may_ask, verbose=question.verbose
     )
     return route
+
+
+def with_kept_model(
+    app: App, target: SessionTarget, question: RunOptions
+) -> RunOptions:
+    """The options with the model that was chosen for a resumed session, unless they name another."""
+    if target.before is None or not keeps_models(question):
+        return question
+    kept = kept_model(app, target.before.id)
+    return msgspec.structs.replace(question, model=kept) if kept else question
+
+
+def keeps_models(question: RunOptions) -> bool:
+    """Whether a run leaves the models as they were chosen for its sessions: it names none itself."""
+    return not (question.model or question.provider)
 
 
 def _route(app: App, question: RunOptions) -> ModelRoute:

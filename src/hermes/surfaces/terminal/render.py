@@ -67,9 +67,22 @@ def draw_blocks(blocks: Iterable[Block], screen: TextScreen) -> Iterator[str]:
             case Record():
                 yield from _record(block, screen)
             case DiffBlock():
-                yield from draw_diff(block.text, screen.style)
+                yield from _diff(block.text, screen)
             case MarkdownBlock():
                 yield from _markdown(block.text, screen)
+
+
+def _diff(text: str, screen: TextScreen) -> Iterator[str]:
+    """Yields a diff with line numbers in a chat, and as git writes it elsewhere."""
+    if not screen.is_chat:
+        yield from draw_diff(text, screen.style)
+        return
+    from hermes.surfaces.terminal.diff_view import read_rows
+    from hermes.surfaces.terminal.styled_text import painted
+    from hermes.surfaces.terminal.tool_line import marks_of_this_run
+
+    rows = read_rows(text, screen.columns, marks_of_this_run())
+    yield from (painted(row, screen.style) for row in rows)
 
 
 def _markdown(text: str, screen: TextScreen) -> Iterator[str]:

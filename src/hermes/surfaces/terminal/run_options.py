@@ -17,6 +17,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     images: tuple[str, ...] = ()
     json: bool = False
     resume: str = ""
+    picks_session: bool = False
+    """Whether the chat begins with the list of sessions to resume."""
     model: str = ""
     provider: str = ""
     cwd: str = ""

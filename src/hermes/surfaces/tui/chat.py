@@ -18,6 +18,7 @@ from hermes.surfaces.terminal.open_agent import (
     find_target,
     in_worktree,
     open_app,
+    with_kept_model,
 )
 from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import interruptible
@@ -43,7 +44,7 @@ def chat(question: RunOptions) -> int:
         target = find_target(app, question)
         question = as_agent(app, target, question)
         with interruptible():
-            model = choose_model(app, question)
+            model = choose_model(app, with_kept_model(app, target, question))
         session = begin(app, target, "cli")
         begin_as(app, session, question.agent)
         style, columns = stdout_style(), max(20, terminal_width())

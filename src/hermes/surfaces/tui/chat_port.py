@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hermes.app.agent import Agent, ApprovalMode
 from hermes.app.typed_part import typed_part
@@ -14,7 +14,7 @@ from hermes.commands.model_names import checked_name, listed_names
 from hermes.commands.models import model_in_words
 from hermes.commands.slash_commands import ContextUse
 from hermes.commands.views import Block, Result, TextResult
-from hermes.errors import HermesError, SessionBusy
+from hermes.errors import HermesError, Refused, SessionBusy
 from hermes.providers.routing import chosen_route
 from hermes.settings.load import load_secrets
 from hermes.surfaces.terminal.interrupts import is_elsewhere
@@ -199,7 +199,7 @@ class TerminalChat:
         """Shows what a command found or did."""
         if isinstance(result, TextResult):
             for text in result.lines:
-                self.chat.view.say(text)
+                self.chat.view.answer(text)
         elif isinstance(result, ContextUse):
             screen = self.chat.screen
             rows = window_rows(
@@ -248,4 +248,21 @@ async def run_slash(chat: "ChatConversation", command: Command, words: str) -> N
     command, words = narrowed(command, words)
     arguments = command.words(words, {"session": chat.session})
     with CommandContext(port, app=chat.app, conversation=port) as context:
-        port.show(await command.run(context, arguments))
+        try:
+            found = await command.run(context, arguments)
+        except Refused:
+            if not await _agrees(chat, command, arguments):
+                raise
+            found = await command.run(context, arguments)
+        port.show(found)
+
+
+async def _agrees(
+    chat: "ChatConversation", command: Command, arguments: Mapping[str, Any]
+) -> bool:
+    """Asks about the project's agent that `/agent` names. Returns whether the person agreed to it."""
+    if command.slash != "agent":
+        return False
+    from hermes.surfaces.tui.pickers import agree_to_file
+
+    return await agree_to_file(chat, "agent", str(arguments.get("name", "")))

@@ -31,7 +31,7 @@ from hermes.settings.load import load, load_secrets
 from hermes.surfaces.terminal.approval import whole_question
 from hermes.surfaces.terminal.interrupts import Interrupts, is_elsewhere
 from hermes.surfaces.terminal.open_agent import changed_worktrees
-from hermes.surfaces.terminal.run_options import Approvals, RunOptions
+from hermes.surfaces.terminal.run_options import Approvals
 from hermes.surfaces.terminal.signals import EXIT_INTERRUPTED, message_saved
 from hermes.surfaces.terminal.stderr_message import not_saved
 from hermes.surfaces.terminal.styled_text import Row
@@ -115,12 +115,10 @@ class ChatConversation:
         agent: Agent,
         screen: ChatScreen,
         session: str,
-        question: RunOptions,
     ) -> None:
         self.app = app
         self.agent = agent
         self.screen = screen
-        self._model = question.model
         self.view = ChatView(screen, session, quiet=self._is_quiet)
         self.code = 0
         self._interrupts = Interrupts(agent.service, session)
@@ -248,6 +246,10 @@ class ChatConversation:
             )
             self.view.say(told, alarming=True)
 
+    async def offer_sessions(self) -> None:
+        """Lists the sessions, as `/resume` does, and continues the one that the person chooses."""
+        await self._router.take(TypedInput("/resume", by_key=True))
+
     async def run(self) -> None:
         """Reads input until the person leaves. If the terminal goes away during a turn, finishes
         the turn first.
@@ -291,7 +293,7 @@ class ChatConversation:
         if not self._left and (self._hung_up or not os.isatty(0)):
             await self._finish_alone()
         if not self._elsewhere:
-            await self.left_work.close(self.session, self.approvals, self._model)
+            await self.left_work.close(self.session, self.approvals, self.model)
         if not self._elsewhere and not self._hung_up:
             await self._end_permissions()
         self._interrupts.close()
@@ -501,7 +503,8 @@ class ChatConversation:
         """Switches the model or the approval mode, effective at once."""
         self._modes.forget()
         self.agent.use(approvals=approvals, model=model or None)
-        self._model = model or self._model
+        if model:
+            await asyncio.to_thread(self.agent.keep_model, self.session, model)
         if approvals:
             await self.agent.set_mode(self.session, approvals)
         self.refresh()
@@ -570,15 +573,15 @@ class ChatConversation:
     @property
     def model(self) -> str:
         """The model that was chosen for this chat; empty for that of the settings."""
-        return self._model
+        return self.agent.chosen_model(self.session)
 
     async def use_saved_model(self) -> None:
         """Uses the model that the settings name now, from the next turn on."""
         self.app.settings = load(home=self.app.home)
         await self.agent.renew(load_secrets(home=self.app.home))
         self.agent.use(model="")
+        await asyncio.to_thread(self.agent.keep_model, self.session, "")
         self.agent.learner.start()
-        self._model = ""
         self.refresh()
 
     def refresh(self) -> None:

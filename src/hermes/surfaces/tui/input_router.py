@@ -196,9 +196,9 @@ class InputRouter:
         try:
             return await asyncio.to_thread(chat.called, line)
         except Refused:
-            from hermes.surfaces.tui.pickers import agree_to_command
+            from hermes.surfaces.tui.pickers import agree_to_file
 
-            if not await agree_to_command(chat, line):
+            if not await agree_to_file(chat, "command", _command_name(line)):
                 raise
         return await asyncio.to_thread(chat.called, line)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hermes.app import App
 from hermes.app.child_sessions import ChildStatus
+from hermes.app.prompt_files import PromptKind
 from hermes.app.typed_part import typed_part
 from hermes.app.undo import Rewind, RewindPoint, shadows_of
 from hermes.commands.background import child_label
@@ -17,6 +18,7 @@ from hermes.commands.policy import Permissions, shown_permission
 from hermes.commands.side_work import AgentOverview
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.store.sessions import SessionInfo
+from hermes.surfaces.terminal.diff_view import without_headers
 from hermes.surfaces.terminal.styled_text import plain
 from hermes.surfaces.terminal.text import ago, money, one_line
 from hermes.surfaces.tui.live_screen import LiveScreen
@@ -66,14 +68,13 @@ async def pick(
     return picker.picked
 
 
-async def agree_to_command(chat: "ChatConversation", line: str) -> bool:
-    """Asks about the command of `/name text` that comes with the project, and shows its file. Returns whether the
-    person agreed. A file that is too long to be seen whole beside the question is not asked about here.
+async def agree_to_file(chat: "ChatConversation", kind: PromptKind, name: str) -> bool:
+    """Asks about a command or an agent that comes with the project, and shows its file. Returns whether the person
+    agreed. A file that is too long to be seen whole beside the question is not asked about here.
     """
-    name = line.partition(" ")[0].removeprefix("/").lower()
     files = chat.agent.prompt_files
-    known = await asyncio.to_thread(files.all, chat.folder, "command")
-    file = next((one for one in known if one.name == name), None)
+    known = await asyncio.to_thread(files.all, chat.folder, kind)
+    file = next((one for one in known if one.name == name.strip().lower()), None)
     if file is None or file.is_trusted:
         return False
     text = await asyncio.to_thread(Path(file.path).read_text, "utf-8", "replace")
@@ -348,21 +349,10 @@ def _session_preview(app: App, info: SessionInfo) -> str:
 
 def _turn_preview(rewind: Rewind, session: str, point: RewindPoint) -> str:
     """Returns the message, and what its turn changed in files."""
-    diff = _without_headers(rewind.diff(session, turn=point.turn))
+    diff = without_headers(rewind.diff(session, turn=point.turn))
     return (
         f"{_shortened(typed_part(point.text))}\n\n{diff or t('No files were changed.')}"
     )
-
-
-def _without_headers(diff: str) -> str:
-    """Returns a diff in which each file is named once."""
-    lines: list[str] = []
-    for line in diff.split("\n"):
-        if line.startswith("diff --git "):
-            lines.append(line.rpartition(" b/")[2])
-        elif not line.startswith(("index ", "--- ", "+++ ")):
-            lines.append(line)
-    return "\n".join(lines)
 
 
 def _as_read(answer: str) -> str:

@@ -11,6 +11,7 @@ from hermes.errors import MediaError, for_reader
 from hermes.primitives.tasks import running
 from hermes.settings.load import environment, load_secrets
 from hermes.surfaces.terminal.event_watcher import events_in_loop
+from hermes.surfaces.terminal.open_agent import keeps_models
 from hermes.surfaces.terminal.run_options import RunOptions
 from hermes.surfaces.terminal.signals import listen_for_end
 from hermes.surfaces.terminal.stderr_message import NOTICES
@@ -59,9 +60,10 @@ async def _converse(
         approvals=question.approvals,
         model=question.model,
     )
+    agent.keeps_models = keeps_models(question)
     live = _live_screen(app, session) if is_live else None
     screen = live or PlainScreen()
-    chat = ChatConversation(app, agent, screen, session, question)
+    chat = ChatConversation(app, agent, screen, session)
     screen.on_interrupt = chat.interrupt
     if live is not None:
         live.on_gone = lambda: chat.end(EXIT_HUNG_UP)
@@ -99,6 +101,8 @@ async def _converse(
             screen.show_prompt()
             try:
                 async with running(_warm(chat, live)):  # while the person types
+                    if question.picks_session:
+                        await chat.offer_sessions()
                     await chat.run()
             finally:
                 await chat.end_voice()

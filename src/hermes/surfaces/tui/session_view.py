@@ -216,6 +216,12 @@ class ChatView:
         for line in wrap(clean(text), self._screen.columns - 1):
             self._screen.line(style.red(line) if alarming else style.dim(line))
 
+    def answer(self, text: str) -> None:
+        """Shows what a command of the person's found or did."""
+        self._print_calls()
+        for line in wrap(clean(text), self._screen.columns - 1):
+            self._screen.line(line)
+
     def take_over(self, past: "ChatView") -> None:
         """Continues a view that showed what came before."""
         self._plan = past._plan  # noqa: SLF001 - another of its kind
@@ -385,8 +391,11 @@ class ChatView:
             )
 
     def _checked(self, event: Mapping[str, Any]) -> None:
-        """Shows below an answer what the project's rules found."""
+        """Shows below an answer what the project's rules found. A repair begins below it."""
         self._finish_reply()
+        if self._below_text:
+            self._screen.line()
+        self._below_text, self._below_call = False, True
         for line in evidence_lines(event):
             self.say(line, alarming=not event.get("ok", True))
 

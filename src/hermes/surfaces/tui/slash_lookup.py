@@ -4,7 +4,7 @@ They come from the table of commands, beside those that only a terminal has. Not
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from hermes.commands.command import Command
 from hermes.commands.table import (
@@ -15,6 +15,7 @@ from hermes.commands.table import (
     group_title,
 )
 from hermes.learning.learning_service import PREFIX
+from hermes.surfaces.terminal.styled_text import BOLD, DIM, Row
 from hermes.surfaces.terminal.text import wrap
 from hermes.text.translation import to_translate, translator
 
@@ -29,6 +30,7 @@ _GROUPS = (
     "Permissions",
     "Settings",
 )
+_WIDE_HELP_COLUMNS = 64  # from here on, what a command does is beside it
 _ALIASES = {
     "exit": "quit",
     "q": "quit",
@@ -133,30 +135,35 @@ def find_skill(name: str, skills: Sequence[str]) -> str:
     return ""
 
 
-def help_lines(
-    columns: int, *, bold: Callable[[str], str] = str, dim: Callable[[str], str] = str
-) -> Iterator[str]:
-    """The commands and keys; on a narrow screen what they do is below them."""
-    wide = columns >= 64
+def help_rows(columns: int, skills: Sequence[str] = ()) -> Iterator[Row]:
+    """The commands, the keys and the skills; on a narrow screen what they do is below them."""
     parts: dict[str, list[tuple[str, str]]] = {}
     for one in slashes():
         name = f"/{one.slash} {one.slash_value}".rstrip()
         parts.setdefault(group_title(one.group), []).append((name, one.summary))
     keys = [(key, t.marked(what)) for key, what in KEYS]
     for title, rows in [*parts.items(), (t("Keys"), keys)]:
-        yield bold(title)
+        yield ((title, BOLD),)
         for name, summary in rows:
-            if wide:
-                first, *more = wrap(summary, columns - 22)
-                if len(name) >= 20:
-                    yield f"  {name}"
-                    yield dim(f"{'':<22}{first}")
-                else:
-                    yield f"  {name:<20}{dim(first)}"
-                yield from (dim(f"{'':<22}{line}") for line in more)
-            else:
-                yield f"  {name}"
-                yield from (dim(f"    {line}") for line in wrap(summary, columns - 4))
+            yield from _help_entry(name, summary, columns)
+    if skills:
+        yield (("Skills", BOLD),)
+        names = "  ".join(f"/{one}" for one in skills)
+        yield from (((f"  {line}", DIM),) for line in wrap(names, columns - 2))
+
+
+def _help_entry(name: str, summary: str, columns: int) -> Iterator[Row]:
+    if columns < _WIDE_HELP_COLUMNS:
+        yield ((f"  {name}", ""),)
+        yield from (((f"    {line}", DIM),) for line in wrap(summary, columns - 4))
+        return
+    first, *more = wrap(summary, columns - 22)
+    if len(name) >= 20:
+        yield ((f"  {name}", ""),)
+        yield ((f"{'':<22}{first}", DIM),)
+    else:
+        yield ((f"  {name:<20}", ""), (first, DIM))
+    yield from (((f"{'':<22}{line}", DIM),) for line in more)
 
 
 def key_lines(columns: int) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hermes.app.model_info import ModelInfo
+from hermes.errors import HermesError
 from hermes.surfaces.terminal.text import cut, money, one_line, width
 from hermes.text.formats import short_number
 from hermes.text.translation import translator
@@ -146,7 +147,7 @@ def current_status(chat: "ChatConversation", before: StatusLine) -> StatusLine:
     from hermes.providers.catalogue import UNKNOWN, facts_of
 
     settings = chat.app.settings
-    model = chat.agent.describe(chat.session)
+    model = _answering_model(chat)
     custom = settings.custom_providers.get(model.provider)
     facts = facts_of(model.name, custom.models if custom else None)
     rows = chat.app.store.sessions.usage(session=chat.session)
@@ -165,6 +166,14 @@ def current_status(chat: "ChatConversation", before: StatusLine) -> StatusLine:
         if (name := chat.app.home.profile)
         else "",
     )
+
+
+def _answering_model(chat: "ChatConversation") -> ModelInfo:
+    """The model that answers. One that can't be used has only its name: a turn says why."""
+    try:
+        return chat.agent.describe(chat.session)
+    except HermesError:
+        return ModelInfo("", chat.model)
 
 
 def git_branch(folder: Path) -> str:

@@ -19,7 +19,6 @@ from hermes.schema.messages import AssistantMessage
 from hermes.settings.load import load_secrets
 from hermes.settings.models import ModelSettings
 from hermes.surfaces.terminal.styled_text import BOLD, Row, painted
-from hermes.surfaces.terminal.text import wrap
 from hermes.text.translation import translator
 
 if TYPE_CHECKING:
@@ -38,17 +37,15 @@ def _chat(context: CommandContext) -> "ChatConversation":
 @command(slash="help", group="Chat")
 async def show_help(context: CommandContext) -> TextResult:
     """Show this list."""
-    from hermes.surfaces.tui.slash_lookup import help_lines
+    from hermes.surfaces.tui.slash_lookup import help_rows
 
-    screen = _chat(context).screen
-    bold, dim = screen.style.bold, screen.style.dim
-    for line in help_lines(screen.columns - 1, bold=bold, dim=dim):
-        screen.line(line)
-    skills = [f"/{one.name}" for one in await asyncio.to_thread(_chat(context).skills)]
-    if skills:
-        screen.line(bold("Skills"))
-        for line in wrap("  ".join(skills), screen.columns - 3):
-            screen.line(dim(f"  {line}"))
+    chat = _chat(context)
+    skills = [one.name for one in await asyncio.to_thread(chat.skills)]
+
+    def rows(columns: int) -> list[Row]:
+        return list(help_rows(columns, skills))
+
+    await _show_text(chat, t("Commands and keys"), rows)
     return message()
 
 

@@ -179,7 +179,8 @@ class ToolApproval:
             memorable=bool(call.paths)
             and not state.guard.protected_reason(call.paths, call.cwd),
             scope=changes_scope(call.cwd) if is_wide else "",
-            may_precheck=is_ordinary
+            # A patch that can't be read names no file: trying it reads none.
+            may_precheck=(is_ordinary or not call.paths)
             and not state.about.guest
             and not state.guard.secret(call.paths, call.cwd),
         )

@@ -25,6 +25,9 @@ COMMANDS = ["config", "doctor", "model", "sessions"]
         ["--", "doctor"],
         ["--json", "hi"],
         ["--continue"],
+        ["-c"],
+        ["-r", "my talk"],
+        ["-m", "gpt-5", "hi"],
         ["explain", "--json", "this"],
     ],
 )
@@ -39,6 +42,9 @@ def test_these_are_questions(arguments: list[str]) -> None:
         ["modle", "list"],
         ["confg", "set", "x"],
         ["--unknown"],
+        ["-continue"],
+        ["-resume"],
+        ["-model", "m"],
         ["hi", "--help"],
     ],
 )
@@ -55,6 +61,12 @@ def test_these_are_taken_for_mistakes(arguments: list[str]) -> None:
         (["a b", "--model", "m"], RunOptions(text="a b", model="m")),
         (["--", "--json", "is", "what?"], RunOptions(text="--json is what?")),
         (["--continue"], RunOptions(resume="last")),
+        (["-c", "go on"], RunOptions(text="go on", resume="last")),
+        (["-r", "my talk"], RunOptions(resume="my talk")),
+        (["--resume=my talk"], RunOptions(resume="my talk")),
+        (["-r"], RunOptions(picks_session=True)),
+        (["--resume", "--model", "m"], RunOptions(picks_session=True, model="m")),
+        (["-m", "m", "hi"], RunOptions(text="hi", model="m")),
         (["--resume", "my talk", "go on"], RunOptions(text="go on", resume="my talk")),
         (["--approvals", "full", "-z", "x"], RunOptions(text="x", approvals="full")),
         (
@@ -77,6 +89,7 @@ def test_options_and_question_come_in_any_order(
         ["-z", "a", "b"],
         ["--approvals", "some"],
         ["--resume", "a", "--continue"],
+        ["-c", "-r"],
         ["a b", "--nope"],
     ],
 )

@@ -2,7 +2,12 @@
 
 import pytest
 
-from hermes.surfaces.terminal.diff_view import diff_rows, diffs_in
+from hermes.surfaces.terminal.diff_view import (
+    diff_rows,
+    diffs_in,
+    read_rows,
+    without_headers,
+)
 from hermes.surfaces.terminal.style import Style
 from hermes.surfaces.terminal.styled_text import painted, plain
 from hermes.surfaces.terminal.theme import (
@@ -101,3 +106,40 @@ def test_coloured_code_can_be_read_in_a_changed_line(
     ink, paper = (_brightness(int(theme.sgr(one)[5:])) for one in (code, line))
     ratio = (max(ink, paper) + 0.05) / (min(ink, paper) + 0.05)
     assert ratio >= 4
+
+
+GIT_DIFF = """\
+diff --git a/query.sql b/query.sql
+index c0f2e7d..a3fb760 100644
+--- a/query.sql
++++ b/query.sql
+@@ -1,3 +1,2 @@
+ select 1;
+--- a comment
+-select 2;
++select 3;
+diff --git a/old.bin b/old.bin
+deleted file mode 100644
+index c0f2e7d..0000000
+Binary files a/old.bin and /dev/null differ
+"""
+
+
+def test_a_diff_that_is_read_names_each_file_once_and_numbers_its_lines() -> None:
+    rows = [plain(row).rstrip() for row in read_rows(GIT_DIFF, 60, Marks())]
+    assert rows == [
+        "query.sql",
+        "  │ 1   select 1;",
+        "  │ 2 - -- a comment",
+        "  │ 3 - select 2;",
+        "  │ 2 + select 3;",
+        "old.bin",
+        "deleted file mode 100644",
+        "Binary files a/old.bin and /dev/null differ",
+    ]
+
+
+def test_headers_are_left_out_but_no_removed_line() -> None:
+    assert without_headers(GIT_DIFF).startswith(
+        "query.sql\n@@ -1,3 +1,2 @@\n select 1;\n--- a comment\n"
+    )

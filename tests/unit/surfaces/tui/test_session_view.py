@@ -91,6 +91,16 @@ def viewed(*events: dict[str, Any], screen: FakeScreen | None = None) -> FakeScr
     return screen
 
 
+def test_what_a_check_found_stands_apart_from_the_answers_around_it() -> None:
+    shown = viewed(
+        event("turn.started", inputs=[]),
+        event("message.delta", text="It is done.\n"),
+        event("turn.checked", ok=False, detail="Check failed: make test"),
+        event("message.delta", text="Now it is.\n"),
+    )
+    assert "It is done.\n\nCheck failed: make test\n\nNow it is." in shown.text
+
+
 def test_a_picture_that_is_left_out_is_said() -> None:
     detail = "A picture was left out. Choose a model that can see."
     assert (

@@ -1,10 +1,11 @@
 """The table of slash commands."""
 
+from hermes.surfaces.terminal.styled_text import plain
 from hermes.surfaces.terminal.text import width
 from hermes.surfaces.tui.slash_lookup import (
     find_skill,
     find_slash,
-    help_lines,
+    help_rows,
     hook_name,
     narrowed,
     page,
@@ -15,6 +16,10 @@ from hermes.surfaces.tui.slash_lookup import (
 WANTED = """help new resume sessions title undo diff branch retry compress context model tools mcp approvals status usage
 steer queue stop history search export config doctor quit
 learn skills memory"""
+
+
+def shown_help(columns: int) -> str:
+    return "\n".join(plain(row) for row in help_rows(columns))
 
 
 def test_every_command_is_there_once() -> None:
@@ -52,7 +57,7 @@ def test_config_with_words_is_the_command_of_the_shell() -> None:
 
 
 def test_help_and_the_page_of_the_docs_tell_all_commands() -> None:
-    for text in ("\n".join(help_lines(80)), page()):
+    for text in (shown_help(80), page()):
         assert all(
             f"/{one.slash}" in text and one.summary.split()[0] in text
             for one in slashes()
@@ -60,8 +65,8 @@ def test_help_and_the_page_of_the_docs_tell_all_commands() -> None:
 
 
 def test_help_fits_a_narrow_screen() -> None:
-    assert max(map(width, help_lines(39))) <= 39
-    assert max(map(width, help_lines(79))) <= 79
+    assert max(map(width, shown_help(39).split("\n"))) <= 39
+    assert max(map(width, shown_help(79).split("\n"))) <= 79
 
 
 def test_a_skill_is_found_by_name_or_beginning_and_shadows_no_command() -> None:

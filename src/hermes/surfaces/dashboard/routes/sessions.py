@@ -257,7 +257,7 @@ class SessionRoutes:
         body: NewSession = call.body
         row = await asyncio.to_thread(self._begin, body.cwd)
         if body.model:
-            self._board.agent.choose(row.session, body.model)
+            await asyncio.to_thread(self._board.agent.choose, row.session, body.model)
         if not body.text:
             return StartedSession(row.session, row.epoch, row.seq)
         epoch, seq = await self._board.agent.service.submit(row.session, body.text)

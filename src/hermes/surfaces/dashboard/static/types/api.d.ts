@@ -2760,6 +2760,12 @@ export interface SessionMarked {
   sessions: (string)[];
 }
 
+/** A model was chosen for the session. It answers from the next turn on, also when the session is resumed. */
+export interface SessionModelChosen {
+  /** `MODEL` or `PROVIDER:MODEL`; empty for that of the settings. */
+  model: string;
+}
+
 /** The system prompt and the tools were fixed; every request from here on repeats them byte for byte. */
 export interface SessionPrompted {
   /** Stable part, project context, circumstances. */
@@ -4195,6 +4201,7 @@ export interface Payloads {
   "session.recovered": SessionRecovered;
   "session.prompted": SessionPrompted;
   "session.agent_chosen": SessionAgentChosen;
+  "session.model_chosen": SessionModelChosen;
   "session.message_pinned": MessagePinned;
   "session.message_unpinned": MessageUnpinned;
   "session.spoken_replies_set": SpokenRepliesSet;
