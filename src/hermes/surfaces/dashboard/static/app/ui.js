@@ -1,5 +1,6 @@
 // What every view needs to draw: preact, its hooks and htm; and stores, values that views can watch.
 
+/** @import { Child } from "../types/page.d.ts" */
 import htm from "/static/vendor/htm-3.1.1/htm.js";
 import {
   useCallback,
@@ -11,7 +12,13 @@ import {
   useRef,
   useState,
 } from "/static/vendor/preact-11.2.0/hooks.js";
-import { createContext, Fragment, h, render } from "/static/vendor/preact-11.2.0/preact.js";
+import {
+  Component,
+  createContext,
+  Fragment,
+  h,
+  render,
+} from "/static/vendor/preact-11.2.0/preact.js";
 
 export const html = /** @type {import("../types/page.d.ts").Html} */ (htm.bind(h));
 export {
@@ -48,6 +55,27 @@ export function preloadModule(name) {
   link.rel = "modulepreload";
   link.href = href;
   document.head.append(link);
+}
+
+/**
+ * A component that is drawn again only when one of its properties changes. Nodes kept from an earlier drawing would do
+ * the same, but each of them keeps the whole tree of its drawing in memory.
+ * @template {object} P
+ * @param {(props: P) => Child} draw
+ */
+export function memo(draw) {
+  /** @extends {Component<P>} */
+  return class extends Component {
+    /** @param {P} next */
+    shouldComponentUpdate(next) {
+      const names = /** @type {(keyof P)[]} */ (Object.keys({ ...this.props, ...next }));
+      return names.some((name) => this.props[name] !== next[name]);
+    }
+
+    render() {
+      return draw(this.props);
+    }
+  };
 }
 
 /** @typedef {{ ready: boolean, loaded: Promise<void> }} Sheet */
