@@ -1,8 +1,8 @@
 // The chat: one session, or the beginning of one, with the list of sessions beside it.
 /**
  * @import {
- *   AttachedPicture, ChatActions, Child, Goal, Item, ItemContext, Mode, Route, SessionDetail, Status,
- *   Transcript,
+ *   ChatActions, Child, Filled, Goal, Item, ItemContext, Mode, Route, SessionDetail, Status,
+ *   Transcript, UserItem,
  * } from "../types/page.d.ts"
  */
 import { api, errorText, may, scopes, sessionPath } from "../app/api.js";
@@ -26,11 +26,12 @@ import {
   useStyle,
 } from "../app/ui.js";
 import { ApprovalMode, ApprovalPicker, MODES, mayChoose } from "./chat/approvals.js";
-import { branch, redo, retry, stop, undo } from "./chat/commands.js";
+import { branch, redo, retry, stop, undo, withdraw } from "./chat/commands.js";
 import { Composer } from "./chat/composer.js";
 import { ContextUseDialog } from "./chat/context_use.js";
 import { conversationOf } from "./chat/conversation.js";
 import { Drawer } from "./chat/drawer.js";
+import { attachmentsOf } from "./chat/earlier_attachments.js";
 import { Header, ModelPicker, titleOf } from "./chat/header.js";
 import { PinnedPlan } from "./chat/plan.js";
 import { openQuestion, turnsSince, typed } from "./chat/transcript.js";
@@ -38,8 +39,6 @@ import { TurnCost } from "./chat/turn_cost.js";
 import { Welcome } from "./chat/welcome.js";
 
 const AHEAD_MS = 2000; // after a new chat is shown, what its reply needs is loaded, and run once it is needed
-
-/** @typedef {{ text: string, images?: AttachedPicture[], recordings?: string[] }} Filled */
 
 /**
  * @typedef {{ kind: "said", title: string, text: string, next?: string }} SaidOverlay
@@ -135,7 +134,7 @@ function NewChat({ search, onDrawer }) {
     return begun?.id ?? "";
   };
   /** @type {import("../types/page.d.ts").ChatActions["send"]} */
-  const send = async (text, _, images = [], files = [], recordings = []) => {
+  const send = async (text, _, images = [], files = [], recordings = [], earlier = null) => {
     setBusy(true);
     try {
       const begun = await create();
@@ -144,6 +143,7 @@ function NewChat({ search, onDrawer }) {
         images,
         files,
         recordings,
+        earlier,
         since: 0,
         model: model || null,
         approvals: mode === "ask" ? null : mode,
@@ -151,7 +151,7 @@ function NewChat({ search, onDrawer }) {
       navigate(pathTo("chat", begun.id));
     } catch (error) {
       toast(errorText(error), "bad");
-      setFilled({ text, images, recordings });
+      setFilled({ text, images, files, recordings, earlier });
       setBusy(false);
     }
   };
@@ -272,12 +272,14 @@ function Conversation({ id, route, search, onDrawer }) {
       retry: () => retry(id),
       diff: (/** @type {string} */ turn) => setOver({ kind: "diff", turn }),
       cost: (/** @type {string} */ turn) => setOver({ kind: "cost", turn }),
-      branch: (/** @type {Item} */ item, text = "") =>
-        branch(id, { ...cutAt(current.current, item), text }),
-      withdraw: async (/** @type {{ seq: number }} */ { seq }, text = "") => {
-        const answer = await tryTo(() => api.delete(sessionPath(id, "messages", String(seq))));
-        if (answer?.counted && text) setFilled({ text });
-        if (answer && !answer.counted) toast(t("Hermes has read this message already."));
+      branch: (/** @type {Item} */ item) =>
+        branch(id, {
+          ...cutAt(current.current, item),
+          filled: item.kind === "user" ? filledAs(id, item) : undefined,
+        }),
+      withdraw: (/** @type {UserItem} */ item) => withdraw(id, item),
+      edit: async (/** @type {UserItem} */ item) => {
+        if (await withdraw(id, item)) setFilled(filledAs(id, item));
       },
     }),
     [id, state.cwd],
@@ -297,8 +299,8 @@ function Conversation({ id, route, search, onDrawer }) {
       fill: (text) => setFilled({ text }),
       backgroundWork: () => setOver({ kind: "background" }),
       transcript: conversation.transcript,
-      send: (text, delivery = "queue", images = [], files = [], recordings = []) =>
-        conversation.outbox.send({ text, images, files, recordings, delivery, model }),
+      send: (text, delivery = "queue", images = [], files = [], recordings = [], earlier = null) =>
+        conversation.outbox.send({ text, images, files, recordings, earlier, delivery, model }),
       stop: () => stop(id),
       diff: context.diff,
       files: () => setOver({ kind: "files" }),
@@ -557,6 +559,16 @@ function cutAt(state, item) {
   return {
     at: state.items.find((one) => one.kind === "end" && one.turn === item.turn)?.seq ?? item.seq,
   };
+}
+
+/**
+ * A message as it is put into the composer to be edited.
+ * @param {string} session
+ * @param {UserItem} item
+ * @returns {Filled}
+ */
+function filledAs(session, item) {
+  return { text: typed(item.text).text, earlier: attachmentsOf(session, item) };
 }
 
 /**
