@@ -20,6 +20,7 @@ import {
   render,
 } from "/static/vendor/preact-11.2.0/preact.js";
 
+export const PHONE = "(max-width: 719px)"; // as in the style sheets
 export const html = /** @type {import("../types/page.d.ts").Html} */ (htm.bind(h));
 export {
   createContext,
@@ -170,6 +171,32 @@ export function useScreenfulFirst(total, first) {
     return isCut ? afterFrame(() => setIsWhole(true)) : undefined;
   }, [isCut]);
   return isCut ? first : total;
+}
+
+/**
+ * What is drawn a frame later, in a task of its own: all of a view at once would keep a slow phone from answering.
+ * @param {{ children?: Child }} props
+ */
+export function Soon({ children = null }) {
+  const [isDue, setIsDue] = useState(false);
+  useLayoutEffect(() => afterFrame(() => setIsDue(true)), []);
+  return isDue ? children : null;
+}
+
+/**
+ * Whether the window fits a media query; the component is drawn again when that changes.
+ * @param {string} query
+ */
+export function useMedia(query) {
+  const media = useMemo(() => matchMedia(query), [query]);
+  const [fits, setFits] = useState(media.matches);
+  useEffect(() => {
+    const look = () => setFits(media.matches);
+    look();
+    media.addEventListener("change", look);
+    return () => media.removeEventListener("change", look);
+  }, [media]);
+  return fits;
 }
 
 /**

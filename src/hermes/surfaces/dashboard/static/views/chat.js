@@ -18,7 +18,9 @@ import {
   html,
   kept,
   preloadModule,
+  Soon,
   useEffect,
+  useMedia,
   useMemo,
   useRef,
   useState,
@@ -38,6 +40,7 @@ import { openQuestion, turnsSince, typed } from "./chat/transcript.js";
 import { TurnCost } from "./chat/turn_cost.js";
 import { Welcome } from "./chat/welcome.js";
 
+const DRAWER_BESIDE = "(min-width: 1100px)"; // as in chat.css; in a narrower window it is drawn when it is opened
 const AHEAD_MS = 2000; // after a new chat is shown, what its reply needs is loaded, and run once it is needed
 
 /**
@@ -51,6 +54,9 @@ export default function Chat({ route }) {
   const styled = useStyle("views/chat.css");
   const id = route.parts[0] ?? "";
   const [drawer, setDrawer] = useState(false);
+  const isBeside = useMedia(DRAWER_BESIDE);
+  const wasOpen = useRef(false); // from then on it is there, so that it slides
+  if (drawer) wasOpen.current = true;
   const [words, setWords] = useState("");
   /** @param {string} text */
   const search = (text) => {
@@ -83,8 +89,11 @@ export default function Chat({ route }) {
   ]);
   if (!styled) return html`<${Loading} label=${t("Chat")} />`;
   const shared = { search, onDrawer: () => setDrawer(true) };
-  return html`<div class="chat"><${Drawer} current=${id} open=${drawer} onClose=${() => setDrawer(false)}
-    words=${words} setWords=${setWords} />
+  return html`<div class="chat">${
+    (isBeside || wasOpen.current) &&
+    html`<${Drawer} current=${id} open=${drawer} onClose=${() => setDrawer(false)}
+    words=${words} setWords=${setWords} />`
+  }
     ${drawer && html`<div class="drawer-shade" onClick=${() => setDrawer(false)} />`}
     <div class="talk">${
       id
@@ -189,8 +198,8 @@ function NewChat({ search, onDrawer }) {
       <button type="button" class="button quiet model" onClick=${() => setPicking("model")}><span>
         ${model || status?.model.replace(/^(?!codex:)[^:]*:/, "") || t("Choose a model")}</span></button>
       ${may("chat") && html`<${ApprovalMode} current=${mode} onOpen=${() => setPicking("approvals")} />`}</header>
-    <div class="scroll"><${Welcome} problem=${status?.model_problem} onIdea=${fill}
-      folder=${folder} setFolder=${setFolder} /></div>
+    <div class="scroll"><${Soon}><${Welcome} problem=${status?.model_problem} onIdea=${fill}
+      folder=${folder} setFolder=${setFolder} /><//></div>
     ${
       busy
         ? html`<${Loading} label=${t("Starting")} />`

@@ -144,7 +144,8 @@ function Bulk({ sessions, isArchive, onDone }) {
   /** @param {() => Promise<boolean>} work */
   const act = (work) => async () => (await work()) && onDone();
   return html`<div class="drawer-bulk" role="toolbar" aria-label=${t("Selected sessions")}>
-    <span class="muted" role="status">${sessions.length} selected</span>
+    <span class="muted" role="status">
+      ${t("{count} selected", "{count} selected", { count: sessions.length })}</span>
     ${
       may("chat") &&
       html`<${Button} icon="archive" kind="quiet" disabled=${none}
