@@ -4,7 +4,7 @@ import { sessionPath } from "../../app/api.js";
 import { Button, Icon } from "../../app/parts.js";
 import { t } from "../../app/translation.js";
 import { html, kept, useEffect, useState } from "../../app/ui.js";
-import { typed } from "./transcript.js";
+import { typed } from "./message_parts.js";
 
 /**
  * All attachments of a message; null if there are none. Files that its words name are attached by them.

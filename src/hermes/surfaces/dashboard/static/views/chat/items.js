@@ -6,7 +6,7 @@
  * } from "../../types/page.d.ts"
  */
 /** @import { Outbox } from "./outbox.js" */
-/** @import { Attachment } from "./transcript.js" */
+/** @import { Attachment } from "./message_parts.js" */
 
 import { may, sessionPath } from "../../app/api.js";
 import { argumentsOf } from "../../app/parts/call_arguments.js";
@@ -32,8 +32,8 @@ import { pathTo } from "../../app/router.js";
 import { t } from "../../app/translation.js";
 import { html, useEffect, useMemo, useState } from "../../app/ui.js";
 import { EarlierChips } from "./earlier_attachments.js";
+import { typed } from "./message_parts.js";
 import { Approval, Question, splitDiff } from "./requests.js";
-import { typed } from "./transcript.js";
 import { WrittenActions } from "./written_file.js";
 
 /** @type {Record<string, [string, string]>} */

@@ -5,7 +5,7 @@ import { ApiError, api, errorText, sessionPath } from "../../app/api.js";
 import { toast } from "../../app/parts.js";
 import { t } from "../../app/translation.js";
 import { kept, Store } from "../../app/ui.js";
-import { typed } from "./transcript.js";
+import { typed } from "./message_parts.js";
 
 export class Outbox {
   #transcript;
