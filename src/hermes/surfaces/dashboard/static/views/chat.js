@@ -78,7 +78,7 @@ export default function Chat({ route }) {
   const shared = { search, onDrawer: () => setDrawer(true) };
   return html`<div class="chat">${
     (isBeside || wasOpen.current) &&
-    html`<${Drawer} current=${id} open=${drawer} onClose=${() => setDrawer(false)}
+    html`<${Drawer} current=${id} open=${drawer} isOver=${drawer && !isBeside} onClose=${() => setDrawer(false)}
     words=${words} setWords=${setWords} />`
   }
     ${drawer && html`<div class="drawer-shade" onClick=${() => setDrawer(false)} />`}
