@@ -187,7 +187,7 @@ async def test_a_streamed_reply_keeps_only_what_is_shown(visit: Page) -> None:
                 const place = document.body.appendChild(document.createElement("div"));
                 let text = new LongText();
                 for (let number = 0; number < pieces; number++) {
-                    text = text.add("Some *words* of a **paragraph**.\n\n".repeat(paragraphs));
+                    text = text.add("Some *words* of a **paragraph**.\\n\\n".repeat(paragraphs));
                     render(html`<${Markdown} text=${text} open />`, place);
                 }
                 const shown = place.querySelectorAll("p em").length;
