@@ -237,7 +237,8 @@ async def test_a_late_answer_of_one_session_does_not_appear_in_another(
         await route.continue_()
 
     await page.route(rows, hold)
-    await _open(page, ids["talk"])
+    async with page.expect_request(rows):
+        await _open(page, ids["talk"])
     await expect(page.get_by_text("Loading the session")).to_be_visible()
     await _open(page, ids["busy"])
     await expect(page.get_by_text("All done.")).to_be_in_viewport()

@@ -5,6 +5,7 @@ import time
 import zipfile
 
 from playwright.async_api import Page, expect
+from tests.e2e.dashboard.chatting import say
 from tests.e2e.dashboard.conftest import Board
 from tests.e2e.dashboard.past import past_of, reply, write_past
 from tests.e2e.dashboard.test_access import found_by_axe
@@ -12,6 +13,7 @@ from tests.e2e.dashboard.walking import go
 
 from hermes.schema.events import TurnEnded
 from hermes.schema.messages import Usage
+from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
 
 
 async def test_sessions_are_filed_found_and_exported_in_the_drawer(  # noqa: PLR0915 - one page load for all of it
@@ -113,3 +115,26 @@ async def test_costs_agents_and_high_contrast_can_be_read(
     await page.get_by_role("button", name="poet").click()
     await expect(page.get_by_role("dialog", name="poet")).to_contain_text("In rhymes.")
     assert await found_by_axe(page) == []
+
+
+async def test_the_list_over_a_phone_s_chat_takes_the_focus_and_gives_it_back(
+    page: Page, dashboard: Board
+) -> None:
+    slow = ScriptedResponse(
+        text="on and on " * 40, delay=0.05, fault=ServerFault(hang="middle")
+    )
+    dashboard.says(slow)
+    await page.set_viewport_size({"width": 390, "height": 740})
+    await say(page, "begin")
+    await expect(page.locator(".message.assistant.live")).to_contain_text("on and on")
+    opener = page.get_by_role("button", name="Sessions", exact=True)
+    await opener.focus()
+    await page.keyboard.press("Enter")
+    drawer = page.get_by_role("complementary", name="Sessions")
+    await expect(drawer.get_by_role("button", name="Close the list")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(drawer).to_be_hidden()
+    await expect(opener).to_be_focused()
+    await expect(page.locator(".message.assistant.live")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_text("Stopped.")).to_be_visible()

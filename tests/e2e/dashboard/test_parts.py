@@ -167,6 +167,41 @@ async def test_a_long_reply_is_drawn_once_and_costs_little_memory(
     assert found["JSHeapUsedSize"] < 100_000_000
 
 
+async def test_a_streamed_reply_keeps_only_what_is_shown(visit: Page) -> None:
+    """Nodes that a component kept from an earlier drawing kept the tree of that drawing, for every piece."""
+    cdp = await visit.context.new_cdp_session(visit)
+    await cdp.send("Performance.enable")
+
+    async def heap_bytes() -> float:
+        await cdp.send("HeapProfiler.collectGarbage")
+        found = await cdp.send("Performance.getMetrics")
+        return {one["name"]: one["value"] for one in found["metrics"]}["JSHeapUsedSize"]
+
+    async def growth(pieces: int, paragraphs: int) -> float:
+        before = await heap_bytes()
+        await visit.evaluate(
+            """async ([pieces, paragraphs]) => {
+                const { html, render } = await import("/static/app/ui.js");
+                const { Markdown } = await import("/static/app/parts/markdown.js");
+                const { LongText } = await import("/static/app/parts/long_text.js");
+                const place = document.body.appendChild(document.createElement("div"));
+                let text = new LongText();
+                for (let number = 0; number < pieces; number++) {
+                    text = text.add("Some *words* of a **paragraph**.\\n\\n".repeat(paragraphs));
+                    render(html`<${Markdown} text=${text} open />`, place);
+                }
+                const shown = place.querySelectorAll("p em").length;
+                if (shown !== pieces * paragraphs) throw new Error(`${shown} paragraphs are shown`);
+            }""",
+            [pieces, paragraphs],
+        )
+        return await heap_bytes() - before
+
+    await growth(1, 1)
+    at_once, streamed = await growth(1, 600), await growth(600, 1)
+    assert streamed < 2 * at_once
+
+
 async def test_a_feed_passes_each_row_once_and_in_order(visit: Page) -> None:
     seen = await run(
         visit,

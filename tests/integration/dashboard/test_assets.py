@@ -107,10 +107,12 @@ def _page_bundles() -> tuple[dict[str, str], ModuleBundles]:
 
 def test_a_new_chat_does_not_load_what_only_replies_need() -> None:
     _, bundles = _page_bundles()
-    main, messages = bundles.bundle("main"), bundles.bundle("messages")
-    for name in ("app/parts/markdown.js", "app/parts/diff.js", "views/chat/items.js"):
+    main, session = bundles.bundle("main"), bundles.bundle("session_chat")
+    parts = ("app/parts/markdown.js", "app/parts/diff.js")
+    views = ("items", "transcript", "conversation", "header")
+    for name in (*parts, *(f"views/chat/{view}.js" for view in views)):
         assert f'modules["{name}"] ??=' not in main
-        assert f'modules["{name}"] ??=' in messages
+        assert f'modules["{name}"] ??=' in session
     assert not [path for path in bundles.vendored if "marked" in path]
 
 

@@ -92,6 +92,41 @@ async def test_a_document_that_comes_with_a_message_is_read(
     assert typed_part(said.text) == "how much?"
 
 
+async def test_an_edited_message_takes_along_what_the_earlier_one_had(
+    harness: Harness, tmp_path: Path
+) -> None:
+    (tmp_path / "dot.png").write_bytes(DOT)
+    block = '\n\n<attached path="{}">\n{}\n</attached>'
+    text = (
+        "both" + block.format("/media/a.txt", "heron") + block.format("b.txt", "egret")
+    )
+    session = harness.app.begin(SessionCreated(surface="dashboard")).session
+    image = Image(source=str(tmp_path / "dot.png"), media_type="image/png")
+    message = UserMessage(text=text, images=(image,), recordings=("/media/said.ogg",))
+    (row,) = harness.app.record(session, message)
+    for seq, expected in ((row.seq, message), (row.seq + 50, UserMessage(text=""))):
+        earlier = {
+            "session": session,
+            "seq": seq,
+            "images": [0, 7],
+            "files": ["/media/a.txt", "/etc/passwd"],
+            "recordings": [0],
+        }
+        sent = await harness.call(
+            "POST",
+            f"/api/sessions/{session}/messages",
+            {"text": "again", "earlier": earlier},
+            scope="chat",
+        )
+        (found,) = harness.app.store.log.events(session, after=sent["seq"] - 1, limit=1)
+        assert isinstance(found.event, UserMessage)
+        assert found.event.images == expected.images
+        assert found.event.recordings == expected.recordings
+        assert found.event.text.startswith("again")
+        assert ("heron" in found.event.text) is bool(expected.text)
+        assert "egret" not in found.event.text
+
+
 async def test_nothing_else_is_handed_out_as_a_picture(
     harness: Harness, tmp_path: Path
 ) -> None:

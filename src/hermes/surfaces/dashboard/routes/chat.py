@@ -23,6 +23,7 @@ from hermes.app.compaction import outlook_of
 from hermes.app.kept_recordings import KeptRecordings, played
 from hermes.app.prompt_files import aliased, called_prompt
 from hermes.app.speech import listener
+from hermes.app.typed_part import attached_files
 from hermes.app.undo import Rewind, UndoReport, shadows_of
 from hermes.core.accepted_plan import needs_trust
 from hermes.errors import SessionNotFound, UsageError, translated
@@ -42,6 +43,7 @@ from hermes.surfaces.dashboard.routes.chat_bodies import (
     Deletes,
     Diff,
     DiffQuery,
+    EarlierAttachments,
     FileBody,
     Filling,
     Forth,
@@ -52,6 +54,10 @@ from hermes.surfaces.dashboard.routes.chat_bodies import (
     OpenQuestions,
     QuestionReply,
     Taken,
+)
+from hermes.surfaces.dashboard.routes.earlier_attachments import (
+    Earlier,
+    attachments_of,
 )
 from hermes.surfaces.dashboard.routes.sessions import find
 from hermes.surfaces.web.access import covers
@@ -221,7 +227,9 @@ class ChatRoutes:
         """Accepts a message and attaches the files it names. When the response comes, the message is on disk."""
         said: MessageAccepted = call.body
         info = await asyncio.to_thread(find, self._board, call.path["id"])
-        if not said.text.strip() and not said.images and not said.files:
+        earlier = await asyncio.to_thread(self._earlier, said.earlier)
+        has_files = said.images or said.files or earlier.images or earlier.files
+        if not said.text.strip() and not has_files:
             raise UsageError(t("The message is empty."), hint=t("Nothing was sent."))
         if said.approvals not in (None, "ask", "plan"):
             _require(call, "approve", t("it lets Hermes do more without asking"))
@@ -241,10 +249,14 @@ class ChatRoutes:
             text = await asyncio.to_thread(_called, agent, line, info.cwd) or line
         served = await agent.with_server_texts(text)
         images += attached.images
-        text = served.text + files
+        images += tuple(one for one in earlier.images if one not in images)
+        named = attached_files(served.text)
+        again = (text for path, text in earlier.files.items() if path not in named)
+        text = "".join((served.text, *again)) + files
         recordings = await asyncio.to_thread(
             self._recordings.take, info.id, said.recordings
         )
+        recordings += earlier.recordings
         epoch, seq = await agent.service.submit(
             info.id,
             text,
@@ -361,7 +373,7 @@ class ChatRoutes:
 
     def picture(self, call: EndpointCall) -> Response:
         """A picture of a message. Serves only files that the log names and that really are pictures."""
-        event = self._row(call)
+        event = self._row(call.path["id"], call.path["seq"])
         images = event.images if isinstance(event, (UserMessage, ToolFinished)) else ()
         if call.path["number"] >= len(images):
             raise Refusal(404, t("There is no such picture."))
@@ -372,7 +384,7 @@ class ChatRoutes:
 
     def recording(self, call: EndpointCall) -> Response:
         """The recording in which a message was said. Serves only files that the log names and that really are sound."""
-        event = self._row(call)
+        event = self._row(call.path["id"], call.path["seq"])
         files = event.recordings if isinstance(event, UserMessage) else ()
         number = call.path["number"]
         found = played(Path(files[number])) if number < len(files) else None
@@ -383,10 +395,14 @@ class ChatRoutes:
             content, media_type=kind, headers={"cache-control": "private, max-age=3600"}
         )
 
-    def _row(self, call: EndpointCall) -> Event | None:
-        """The event of the row that the address names."""
-        info = find(self._board, call.path["id"])
-        seq = call.path["seq"]
+    def _earlier(self, wanted: EarlierAttachments | None) -> Earlier:
+        if wanted is None:
+            return Earlier()
+        return attachments_of(self._row(wanted.session, wanted.seq), wanted)
+
+    def _row(self, session: str, seq: int) -> Event | None:
+        """The event of a row."""
+        info = find(self._board, session)
         rows = self._board.app.store.log.events(info.id, after=seq - 1, limit=1)
         return rows[0].event if rows and rows[0].seq == seq else None
 

@@ -24,6 +24,22 @@ class FileBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     data: str
 
 
+class EarlierAttachments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Attachments of an earlier message: the row `seq` of a session, and which of them go along again."""
+
+    session: str
+    seq: int
+    images: Annotated[
+        list[int], Meta(max_length=100, description="Places in the message's list.")
+    ] = []
+    files: Annotated[
+        list[str], Meta(max_length=100, description="Paths, as the message has them.")
+    ] = []
+    recordings: Annotated[
+        list[int], Meta(max_length=100, description="Places in the message's list.")
+    ] = []
+
+
 class MessageAccepted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, Meta(max_length=4_000_000)]
     delivery: Literal["queue", "steer", "interrupt"] = "queue"
@@ -42,6 +58,10 @@ class MessageAccepted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             description="The recordings in which its words were said, as `POST /api/speech/transcriptions` names them.",
         ),
     ] = []
+    earlier: Annotated[
+        EarlierAttachments | None,
+        Meta(description="What goes along again when a message is edited."),
+    ] = None
     model: Annotated[
         str | None,
         Meta(

@@ -15,7 +15,16 @@ import { connection, storeAway, waiting } from "./pending_requests.js";
 import { navigate, useRoute } from "./router.js";
 import { nextTheme, THEME_NAMES, theme } from "./theme.js";
 import { t } from "./translation.js";
-import { fileAddress, html, loadStyle, useEffect, useState, useStore } from "./ui.js";
+import {
+  fileAddress,
+  html,
+  loadStyle,
+  PHONE,
+  useEffect,
+  useMedia,
+  useState,
+  useStore,
+} from "./ui.js";
 import { findView, VIEWS } from "./views.js";
 
 const ON_BAR = 4; // views on the bar of a phone; the rest is behind "More"
@@ -30,6 +39,7 @@ function SignedInFrame() {
   const shownOver = useStore(overlay);
   useStore(scopes);
   const isShared = useStore(sharedStore);
+  const isPhone = useMedia(PHONE);
   const own = VIEWS.filter((view) => may(view.scope) && (isShared || !view.shared));
   const views = withTabs(own, usePluginTabs());
   const place = `${route.view}/${route.parts[0]}`;
@@ -44,7 +54,7 @@ function SignedInFrame() {
   return html`
     <div class="frame">
       <a class="skip" href="#main" onClick=${skip}>${t("Skip to content")}</a>
-      <${Rail} views=${views} current=${current} />
+      ${!isPhone && html`<${Rail} views=${views} current=${current} />`}
       <main id="main" class="main" tabindex="-1">
         <${Offline} />
         <${StoreAway} />
@@ -53,7 +63,7 @@ function SignedInFrame() {
         <${PluginSlots} place="below" view=${route.view} />
       </main>
       <${PluginSlots} place="over" view=${route.view} />
-      <${Bar} views=${views} current=${current} />
+      ${isPhone && html`<${Bar} views=${views} current=${current} />`}
       ${shownOver === "palette" && html`<${Palette} onClose=${close} />`}
       ${shownOver === "keys" && html`<${KeyHelp} onClose=${close} />`}
       ${shownOver === "more" && html`<${More} views=${views.slice(ON_BAR)} onClose=${close} />`}

@@ -6,7 +6,7 @@ import { Frame } from "./frame.js";
 import { listen } from "./keys.js";
 import { connection, watch } from "./pending_requests.js";
 import { t } from "./translation.js";
-import { html, render } from "./ui.js";
+import { afterFrame, html, render } from "./ui.js";
 
 const WORKER_DELAY_MS = 1500;
 const root = /** @type {HTMLElement} */ (document.getElementById("app"));
@@ -30,8 +30,10 @@ connection.watch((state) => state === "live" && whoAmI());
 setTimeout(() => {
   root.replaceChildren();
   render(html`<${Frame} />`, root);
-  watch();
-  watchAttention();
+  afterFrame(() => {
+    watch();
+    watchAttention();
+  });
 });
 
 /** The worker can't read the page's sentences: what it may have to say without the server is left in its cache. */

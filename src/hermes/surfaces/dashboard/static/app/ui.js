@@ -1,5 +1,6 @@
 // What every view needs to draw: preact, its hooks and htm; and stores, values that views can watch.
 
+/** @import { Child } from "../types/page.d.ts" */
 import htm from "/static/vendor/htm-3.1.1/htm.js";
 import {
   useCallback,
@@ -11,8 +12,15 @@ import {
   useRef,
   useState,
 } from "/static/vendor/preact-11.2.0/hooks.js";
-import { createContext, Fragment, h, render } from "/static/vendor/preact-11.2.0/preact.js";
+import {
+  Component,
+  createContext,
+  Fragment,
+  h,
+  render,
+} from "/static/vendor/preact-11.2.0/preact.js";
 
+export const PHONE = "(max-width: 719px)"; // as in the style sheets
 export const html = /** @type {import("../types/page.d.ts").Html} */ (htm.bind(h));
 export {
   createContext,
@@ -48,6 +56,27 @@ export function preloadModule(name) {
   link.rel = "modulepreload";
   link.href = href;
   document.head.append(link);
+}
+
+/**
+ * A component that is drawn again only when one of its properties changes. Nodes kept from an earlier drawing would do
+ * the same, but each of them keeps the whole tree of its drawing in memory.
+ * @template {object} P
+ * @param {(props: P) => Child} draw
+ */
+export function memo(draw) {
+  /** @extends {Component<P>} */
+  return class extends Component {
+    /** @param {P} next */
+    shouldComponentUpdate(next) {
+      const names = /** @type {(keyof P)[]} */ (Object.keys({ ...this.props, ...next }));
+      return names.some((name) => this.props[name] !== next[name]);
+    }
+
+    render() {
+      return draw(this.props);
+    }
+  };
 }
 
 /** @typedef {{ ready: boolean, loaded: Promise<void> }} Sheet */
@@ -142,6 +171,32 @@ export function useScreenfulFirst(total, first) {
     return isCut ? afterFrame(() => setIsWhole(true)) : undefined;
   }, [isCut]);
   return isCut ? first : total;
+}
+
+/**
+ * What is drawn a frame later, in a task of its own: all of a view at once would keep a slow phone from answering.
+ * @param {{ children?: Child }} props
+ */
+export function Soon({ children = null }) {
+  const [isDue, setIsDue] = useState(false);
+  useLayoutEffect(() => afterFrame(() => setIsDue(true)), []);
+  return isDue ? children : null;
+}
+
+/**
+ * Whether the window fits a media query; the component is drawn again when that changes.
+ * @param {string} query
+ */
+export function useMedia(query) {
+  const media = useMemo(() => matchMedia(query), [query]);
+  const [fits, setFits] = useState(media.matches);
+  useEffect(() => {
+    const look = () => setFits(media.matches);
+    look();
+    media.addEventListener("change", look);
+    return () => media.removeEventListener("change", look);
+  }, [media]);
+  return fits;
 }
 
 /**

@@ -940,6 +940,18 @@ export interface DownloadState {
   is_stopped: boolean;
 }
 
+/** Attachments of an earlier message: the row `seq` of a session, and which of them go along again. */
+export interface EarlierAttachments {
+  session: string;
+  seq: number;
+  /** Places in the message's list. */
+  images: (number)[];
+  /** Paths, as the message has them. */
+  files: (string)[];
+  /** Places in the message's list. */
+  recordings: (number)[];
+}
+
 /** `hash` is that of the files the user was shown. */
 export interface Enable {
   enabled: boolean;
@@ -2060,6 +2072,8 @@ export interface MessageAccepted {
   files?: (FileBody)[];
   /** The recordings in which its words were said, as `POST /api/speech/transcriptions` names them. */
   recordings?: (string)[];
+  /** What goes along again when a message is edited. */
+  earlier?: EarlierAttachments | null;
   /** Another model from this turn on; empty for the model in the settings. */
   model?: string | null;
   /** The approval mode from this turn on; anything but 'ask' needs the scope 'approve'. */

@@ -179,6 +179,20 @@ export interface AttachedFile {
   bytes: number;
 }
 
+/** Attachments of an earlier message, which go along again when it is edited. */
+export type EarlierAttachments = Required<
+  NonNullable<RequestBody<"POST", "/api/sessions/x/messages">["earlier"]>
+>;
+
+/** What is put into the composer from outside. */
+export interface Filled {
+  text: string;
+  images?: AttachedPicture[];
+  files?: AttachedFile[];
+  recordings?: string[];
+  earlier?: EarlierAttachments | null;
+}
+
 /** A request for approval, as the feed or the list of open requests has it. */
 export type ApprovalRequest = Payloads["agent.approval.requested"];
 /** A question; `labels` are its options in the language of the reader. */
@@ -335,6 +349,7 @@ export interface Message {
   files?: AttachedFile[];
   /** Names of the recordings in which it was said. */
   recordings?: string[];
+  earlier?: EarlierAttachments | null;
   delivery: Delivery;
   model: string | null;
   approvals: Mode | null;
@@ -365,6 +380,7 @@ export interface ChatActions {
     images?: AttachedPicture[],
     files?: AttachedFile[],
     recordings?: string[],
+    earlier?: EarlierAttachments | null,
   ) => unknown;
   search: (text: string) => void;
   stop: () => unknown;
@@ -413,11 +429,14 @@ export interface ItemContext {
   cwd: string;
   retry: () => unknown;
   diff: (turn: string) => void;
-  branch: (item: Item, text?: string) => unknown;
+  /** Continues in a copy up to an item; with a message of the person, to edit it. */
+  branch: (item: Item) => unknown;
   /** Shows what a turn cost, and why. */
   cost: (turn: string) => void;
-  /** Takes back a queued message; with a text, to edit it. */
-  withdraw: (item: { seq: number }, text?: string) => unknown;
+  /** Takes back a queued message. */
+  withdraw: (item: UserItem) => unknown;
+  /** Takes back a queued message to edit it. */
+  edit: (item: UserItem) => unknown;
 }
 
 export interface OpenQuestion {

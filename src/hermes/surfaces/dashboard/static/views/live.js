@@ -6,7 +6,16 @@ import { Button, Empty, Tag } from "../app/parts/basics.js";
 import { inFull } from "../app/parts/format.js";
 import { navigate } from "../app/router.js";
 import { t } from "../app/translation.js";
-import { html, useEffect, useElement, useMemo, useState, useStyle } from "../app/ui.js";
+import {
+  html,
+  PHONE,
+  useEffect,
+  useElement,
+  useMedia,
+  useMemo,
+  useState,
+  useStyle,
+} from "../app/ui.js";
 import { Chips } from "./inputs.js";
 import { EventDetails, EventRow, textOf } from "./live/event.js";
 import { useInspector, useSeconds } from "./live/inspector.js";
@@ -257,7 +266,7 @@ function NoEvents({ isFiltered }) {
 
 /** @param {StreamProps} props */
 function Stream({ shown, shifted, stick, chosen, pick }) {
-  const isNarrow = useIsNarrow();
+  const isNarrow = useMedia(PHONE);
   /** @param {BufferedEvent} kept */
   const row = (kept) => html`
     <${EventRow} key=${kept.number} kept=${kept} current=${kept === chosen} onPick=${() => pick(kept)} />
@@ -336,15 +345,4 @@ function useDebounced(parsed, problem) {
     return () => clearTimeout(timer);
   }, [parsed, problem]);
   return patterns;
-}
-
-function useIsNarrow() {
-  const query = useMemo(() => matchMedia("(max-width: 719px)"), []);
-  const [narrow, setNarrow] = useState(query.matches);
-  useEffect(() => {
-    const look = () => setNarrow(query.matches);
-    query.addEventListener("change", look);
-    return () => query.removeEventListener("change", look);
-  }, []);
-  return narrow;
 }

@@ -3,7 +3,7 @@
 
 import { Lexer, Marked } from "/static/vendor/marked-18.2.0/marked.js";
 import { t } from "../translation.js";
-import { html, useMemo, useRef, useState } from "../ui.js";
+import { html, memo, useMemo, useRef, useState } from "../ui.js";
 import { Code } from "./code.js";
 import { Distant } from "./distant.js";
 import { Formula } from "./formula.js";
@@ -335,10 +335,10 @@ export class Growing {
   }
 }
 
-/** @param {{ token: Token, open: boolean }} props */
-function Block({ token, open }) {
-  return useMemo(() => block(token, 0, open), [token, token.raw, open]);
-}
+const Block = memo(
+  /** @param {{ token: Token, open: boolean }} props */
+  ({ token, open }) => block(token, 0, open),
+);
 
 /** @param {Token[]} tokens */
 function settledBlocks(tokens) {
@@ -358,7 +358,10 @@ function FinishedMarkdown({ text }) {
   const tokens = useMemo(() => Lexer.lex(text, OPTIONS), [text]);
   const groups = useMemo(() => (tokens.length > LONG ? grouped(tokens) : null), [tokens]);
   if (!groups) return settledBlocks(tokens);
-  return groups.map((group, index) => distant(group, index, index === groups.length - 1));
+  return groups.map(
+    (group, index) =>
+      html`<${Group} key=${index} tokens=${group} isNew=${index === groups.length - 1} />`,
+  );
 }
 
 /** @param {Token[]} tokens */
@@ -393,16 +396,26 @@ function wordsOfOne(token) {
   return BLOCKS.has(token.type) ? `${text}\n` : text;
 }
 
+/** Settled blocks that are drawn together, and behind them those in `open`, which may still change. */
+const Group = memo(
+  /** @param {{ tokens: Token[], open?: Token[], isNew: boolean }} props */
+  ({ tokens, open, isNew }) => {
+    const chars = open ? 0 : tokens.reduce((sum, token) => sum + token.raw.length, 0);
+    const draw = () => [...settledBlocks(tokens), ...openBlocks(open ?? [], tokens.length)];
+    const words = () => wordsOf(tokens);
+    return html`<${Distant} chars=${chars} draw=${draw} words=${words} isNew=${isNew} isGrowing=${Boolean(open)} />`;
+  },
+);
+
 /**
  * @param {Token[]} tokens
- * @param {number} index
- * @param {boolean} isNew
+ * @param {number} first the key of the first
  */
-function distant(tokens, index, isNew) {
-  const chars = tokens.reduce((sum, token) => sum + token.raw.length, 0);
-  const draw = () => settledBlocks(tokens);
-  const words = () => wordsOf(tokens);
-  return html`<${Distant} key=${index} chars=${chars} draw=${draw} words=${words} isNew=${isNew} />`;
+function openBlocks(tokens, first) {
+  const last = tokens.length - 1;
+  return tokens.map(
+    (token, index) => html`<${Block} key=${first + index} token=${token} open=${index === last} />`,
+  );
 }
 
 /**
@@ -412,30 +425,18 @@ function distant(tokens, index, isNew) {
  */
 function StreamingMarkdown({ text }) {
   const [growing] = useState(() => new Growing());
-  const groups = useRef(/** @type {Child[]} */ ([])); // the groups that are settled
-  const rest = useRef(/** @type {Child[]} */ ([])); // the settled blocks behind them
-  const fresh = useMemo(() => {
-    const found = growing.grow(text);
-    if (growing.settled.length < groups.current.length * GROUP + rest.current.length)
-      groups.current = rest.current = [];
-    return found;
-  }, [text]);
+  const full = useRef(/** @type {Token[][]} */ ([])); // the groups that are settled
+  const open = useMemo(() => growing.grow(text), [text]);
   const { settled } = growing;
-  while ((groups.current.length + 1) * GROUP <= settled.length) {
-    const at = groups.current.length;
-    groups.current.push(distant(settled.slice(at * GROUP, (at + 1) * GROUP), at, true));
-    rest.current = [];
+  if (settled.length < full.current.length * GROUP) full.current = [];
+  while ((full.current.length + 1) * GROUP <= settled.length) {
+    const begun = full.current.length * GROUP;
+    full.current.push(settled.slice(begun, begun + GROUP));
   }
-  const begun = groups.current.length * GROUP;
-  for (let at = begun + rest.current.length; at < settled.length; at++)
-    rest.current.push(html`<${Block} key=${at - begun} token=${settled[at]} open=${false} />`);
-  const open = fresh.map(
-    (token, index) => html`<${Block} key=${rest.current.length + index} token=${token}
-      open=${index === fresh.length - 1} />`,
-  );
-  const draw = () => [...rest.current, ...open];
+  const last = full.current.length;
+  const rest = settled.slice(last * GROUP);
   return [
-    ...groups.current,
-    html`<${Distant} key=${groups.current.length} chars=${0} draw=${draw} words=${() => ""} isNew isGrowing />`,
+    ...full.current.map((tokens, index) => html`<${Group} key=${index} tokens=${tokens} isNew />`),
+    html`<${Group} key=${last} tokens=${rest} open=${open} isNew />`,
   ];
 }

@@ -1,5 +1,5 @@
 // The page's slash commands. Skills are commands too; the server has their text.
-/** @import { Answer, ChatActions } from "../../types/page.d.ts" */
+/** @import { Answer, ChatActions, Filled } from "../../types/page.d.ts" */
 
 import { api, may, sessionPath } from "../../app/api.js";
 import { ask, confirm } from "../../app/parts/dialog.js";
@@ -7,6 +7,7 @@ import { toast, tryTo } from "../../app/parts.js";
 import { navigate, pathTo } from "../../app/router.js";
 import { t } from "../../app/translation.js";
 import { kept } from "../../app/ui.js";
+import { keepEarlier } from "./earlier_attachments.js";
 import { setSpokenReplies } from "./voice.js";
 
 const NAMED = 5; // files that are named before they are deleted
@@ -124,11 +125,22 @@ export function stop(id) {
 }
 
 /**
- * Continues in a copy of the session up to a row, with `text` in its input.
+ * Takes back a message that Hermes has not read yet. Resolves to whether it was taken back.
  * @param {string} id
- * @param {{ at?: number, back?: number, text?: string }} [options]
+ * @param {{ seq: number }} message
  */
-export async function branch(id, { at: row, back, text = "" } = {}) {
+export async function withdraw(id, { seq }) {
+  const answer = await tryTo(() => api.delete(sessionPath(id, "messages", String(seq))));
+  if (answer && !answer.counted) toast(t("Hermes has read this message already."));
+  return Boolean(answer?.counted);
+}
+
+/**
+ * Continues in a copy of the session up to a row, with `filled` in its input.
+ * @param {string} id
+ * @param {{ at?: number, back?: number, filled?: Filled }} [options]
+ */
+export async function branch(id, { at: row, back, filled } = {}) {
   /** @type {{ at?: number, back?: number }} */
   const body = {};
   if (row !== undefined) body.at = row;
@@ -138,7 +150,8 @@ export async function branch(id, { at: row, back, text = "" } = {}) {
     t("This is a branch. The original session is unchanged."),
   );
   if (!made) return;
-  kept.set(`draft.${made.id}`, text);
+  kept.set(`draft.${made.id}`, filled?.text ?? "");
+  keepEarlier(made.id, filled?.earlier ?? null);
   navigate(pathTo("chat", made.id));
 }
 

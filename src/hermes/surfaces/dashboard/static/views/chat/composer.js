@@ -1,7 +1,7 @@
 // The message input: grows with the text, completes, accepts pictures, and offers delivery choices while Hermes works.
 /**
  * @import {
- *   AttachedFile, AttachedPicture, ChatActions, Delivery, FieldEvent, OpenQuestion, Ref,
+ *   AttachedFile, AttachedPicture, ChatActions, Delivery, FieldEvent, Filled, OpenQuestion, Ref,
  * } from "../../types/page.d.ts"
  */
 /** @import { Completion, Place } from "./completion.js" */
@@ -24,6 +24,7 @@ import {
 import { answerQuestion } from "./answers.js";
 import { called } from "./commands.js";
 import { Completer, knownSkills, wordAt } from "./completion.js";
+import { EarlierChips, keepEarlier, useEarlier } from "./earlier_attachments.js";
 import { isPicture, MOST, readFile, readPicture } from "./pictures.js";
 import { understoodOrKept, VoiceButtons, VoiceStatus } from "./voice.js";
 
@@ -70,12 +71,12 @@ function pictureName(image, index) {
  * @property {boolean} [running]
  * @property {boolean} [stopping]
  * @property {OpenQuestion | null} [question]
- * @property {{ text: string, images?: AttachedPicture[], recordings?: string[] } | null} filled
+ * @property {Filled | null} filled
  */
 
 /**
  * `chat`: {id, send, stop, ...}; `running`: a turn runs. `question`: {session, call} that waits for words of the user.
- * `filled`: {text, images, recordings} put into it from outside.
+ * `filled` is put into it from outside.
  * @param {ComposerProps} props
  */
 export function Composer({ chat, running, stopping, question = null, filled }) {
@@ -83,6 +84,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   const [images, setImages] = useState(/** @type {AttachedPicture[]} */ ([]));
   const [documents, setDocuments] = useState(/** @type {AttachedFile[]} */ ([]));
   const [recordings, setRecordings] = useKeptRecordings(`recordings.${chat.id || "new"}`);
+  const [earlier, setEarlier] = useEarlier(chat.id);
   const [delivery, setDelivery] = useState(/** @type {Delivery} */ ("queue"));
   const [aside, setAside] = useState(""); // the question that the user does not answer now
   const [over, setOver] = useState(false);
@@ -96,7 +98,9 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     if (!filled) return;
     setText(filled.text);
     setImages(filled.images ?? []);
+    setDocuments(filled.files ?? []);
     setRecordings(filled.recordings ?? []);
+    setEarlier(filled.earlier ?? null);
     area.current.focus();
   }, [filled]);
   useEffect(() => {
@@ -147,9 +151,12 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     setImages([]);
     setDocuments([]);
     setRecordings([]);
+    setEarlier(null);
+    keepEarlier(chat.id, null);
     forgetDraft(); // at once: sending may take this input away
   };
-  const hasFiles = images.length > 0 || documents.length > 0;
+  const hasEarlier = Boolean(earlier && earlier.images.length + earlier.files.length);
+  const hasFiles = images.length > 0 || documents.length > 0 || hasEarlier;
   const answers = question && aside !== question.call;
   const way = answers ? "answer" : running ? delivery : "queue";
   const ways = [...(question ? [ANSWER] : []), ...(running ? DELIVERIES : [])];
@@ -171,7 +178,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
     clear();
     if (call?.command) return void call.command.run(chat, call.words ?? "");
     const delivered = how === "answer" ? "queue" : how;
-    chat.send(call?.line ?? words, delivered, images, documents, recordings);
+    chat.send(call?.line ?? words, delivered, images, documents, recordings, earlier);
   };
   /** @param {string} words */
   const answer = async (words) => {
@@ -269,6 +276,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
             onClick=${() => setDocuments(documents.filter((one) => one !== file))} /></li>`,
       )}</ul>`
     }
+    ${earlier && html`<${EarlierChips} earlier=${earlier} onChange=${setEarlier} />`}
     ${
       recordings.length > 0 &&
       html`<ul class="attached-files">${recordings.map(

@@ -3,6 +3,7 @@
 import { SessionFeed } from "../../app/feed.js";
 import { refreshWaiting } from "../../app/pending_requests.js";
 import { Store } from "../../app/ui.js";
+import { noteBeginning } from "./beginnings.js";
 import { DrawingPace } from "./drawing_pace.js";
 import { Past } from "./earlier_rows.js";
 import { Outbox } from "./outbox.js";
@@ -31,6 +32,7 @@ export class Conversation {
     this.transcript = new Store(fresh(id));
     this.state = new Store(/** @type {FeedState} */ ("connecting"));
     this.outbox = new Outbox(id, this.transcript);
+    this.transcript.watch((state) => noteBeginning(id, beginningOf(state)));
     this.#past = new Past(id);
   }
 
@@ -123,13 +125,4 @@ export function conversationOf(id) {
   recent.set(id, known);
   if (recent.size > REMEMBERED) recent.delete([...recent.keys()][0]);
   return known;
-}
-
-/**
- * How a session that was looked at lately began, or "".
- * @param {string} id
- */
-export function knownBeginning(id) {
-  const known = recent.get(id);
-  return known ? beginningOf(known.transcript.value) : "";
 }

@@ -1,11 +1,18 @@
 // The list of sessions beside the chat: pinned, by date, in folders; searchable by title and content; several at once.
-/** @import { SearchHit, SessionRow } from "../../types/page.d.ts" */
+/** @import { Ref, SearchHit, SessionRow } from "../../types/page.d.ts" */
 import { may } from "../../app/api.js";
 import { Button, Dialog, Icon, Loading } from "../../app/parts.js";
 import { waiting } from "../../app/pending_requests.js";
 import { pathTo } from "../../app/router.js";
 import { t } from "../../app/translation.js";
-import { html, useEffect, useScreenfulFirst, useState, useStore } from "../../app/ui.js";
+import {
+  html,
+  useEffect,
+  useElement,
+  useScreenfulFirst,
+  useState,
+  useStore,
+} from "../../app/ui.js";
 import { archive, download, FORMATS, move, removeAll } from "../sessions/filing.js";
 import { DrawerRow } from "./drawer_row.js";
 import { ARCHIVE, byDate, useFound, useListed } from "./drawer_store.js";
@@ -16,13 +23,22 @@ const SCREENFUL = 14; // sessions
  * @typedef {object} DrawerProps
  * @property {string} current
  * @property {boolean} open
+ * @property {boolean} isOver whether it lies over the chat
  * @property {() => void} onClose
  * @property {string} words
  * @property {(words: string) => void} setWords
  */
 
 /** @param {DrawerProps} props */
-export function Drawer({ current, open, onClose, words, setWords }) {
+export function Drawer({ current, open, isOver, onClose, words, setWords }) {
+  const box = /** @type {Ref<HTMLElement>} */ (useElement());
+  useEffect(() => (isOver ? borrowFocus(box.current) : undefined), [isOver]);
+  /** @param {KeyboardEvent} event */
+  const press = (event) => {
+    if (event.key !== "Escape" || !isOver) return;
+    event.preventDefault(); // here it does not stop a turn
+    onClose();
+  };
   const [place, setPlace] = useState("");
   const [selected, setSelected] = useState(/** @type {Set<string> | null} */ (null));
   const { listed, load } = useListed(place);
@@ -46,7 +62,7 @@ export function Drawer({ current, open, onClose, words, setWords }) {
   const chosen = [...new Map(all.map((one) => [one.id, one])).values()].filter((one) =>
     selected?.has(one.id),
   );
-  return html`<aside class=${`drawer ${open ? "open" : ""}`} aria-label=${t("Sessions")}>
+  return html`<aside ref=${box} class=${`drawer ${open ? "open" : ""}`} aria-label=${t("Sessions")} onKeyDown=${press}>
     <div class="drawer-head"><a class="button primary" href="#/chat" onClick=${onClose}><${Icon}
       name="plus" />${t("New chat")}</a><${Button} kind="quiet" class="drawer-close" icon="close"
         label=${t("Close the list")}
@@ -82,6 +98,18 @@ export function Drawer({ current, open, onClose, words, setWords }) {
       html`<${Bulk} sessions=${chosen} isArchive=${place === ARCHIVE} onDone=${() => setSelected(null)} />`
     }
   </aside>`;
+}
+
+/**
+ * Takes the focus to a list that lies over the chat. Returns a function that gives it back.
+ * @param {HTMLElement} list
+ */
+function borrowFocus(list) {
+  const before = document.activeElement;
+  list.querySelector(/** @type {"button"} */ (".drawer-close"))?.focus();
+  return () => {
+    if (before instanceof HTMLElement && before.isConnected) before.focus();
+  };
 }
 
 /**
@@ -144,7 +172,8 @@ function Bulk({ sessions, isArchive, onDone }) {
   /** @param {() => Promise<boolean>} work */
   const act = (work) => async () => (await work()) && onDone();
   return html`<div class="drawer-bulk" role="toolbar" aria-label=${t("Selected sessions")}>
-    <span class="muted" role="status">${sessions.length} selected</span>
+    <span class="muted" role="status">
+      ${t("{count} selected", "{count} selected", { count: sessions.length })}</span>
     ${
       may("chat") &&
       html`<${Button} icon="archive" kind="quiet" disabled=${none}

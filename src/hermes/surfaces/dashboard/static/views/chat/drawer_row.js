@@ -8,7 +8,7 @@ import { t } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { remove, rename } from "../sessions/actions.js";
 import { archive, download, FORMATS, move, pin } from "../sessions/filing.js";
-import { knownBeginning } from "./conversation.js";
+import { knownBeginning } from "./beginnings.js";
 
 /**
  * Whether messages came since somebody last looked at a session. One that was never opened here is not unread.

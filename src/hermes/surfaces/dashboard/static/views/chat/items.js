@@ -6,7 +6,7 @@
  * } from "../../types/page.d.ts"
  */
 /** @import { Outbox } from "./outbox.js" */
-/** @import { Attachment } from "./transcript.js" */
+/** @import { Attachment } from "./message_parts.js" */
 
 import { may, sessionPath } from "../../app/api.js";
 import { argumentsOf } from "../../app/parts/call_arguments.js";
@@ -31,8 +31,9 @@ import {
 import { pathTo } from "../../app/router.js";
 import { t } from "../../app/translation.js";
 import { html, useEffect, useMemo, useState } from "../../app/ui.js";
+import { EarlierChips } from "./earlier_attachments.js";
+import { typed } from "./message_parts.js";
 import { Approval, Question, splitDiff } from "./requests.js";
-import { typed } from "./transcript.js";
 import { WrittenActions } from "./written_file.js";
 
 /** @type {Record<string, [string, string]>} */
@@ -92,14 +93,14 @@ function User({ item, context }) {
         !item.taken &&
         may("chat") &&
         html`<${Button} kind="quiet" icon="edit" label=${t("Take back and edit")}
-          onClick=${() => context.withdraw(item, text)} /><${Button} kind="quiet" icon="trash"
+          onClick=${() => context.edit(item)} /><${Button} kind="quiet" icon="trash"
           label=${t("Remove from the queue")} onClick=${() => context.withdraw(item)} />`
       }
       <span class="tools"><${Time} at=${item.ts} /><${Copy} text=${text} label=${t("Copy message")} />
       ${
         may("chat") &&
         html`<${Button} kind="quiet" icon="branch" label=${t("Branch from here and edit the message")}
-        onClick=${() => context.branch(item, text)} />`
+        onClick=${() => context.branch(item)} />`
       }</span></footer>
   </article>`;
 }
@@ -402,6 +403,7 @@ export function Unsent({ message, outbox, onEdit }) {
   return html`<article class=${`message user unsent ${message.state}`} aria-label=${t("You, not sent yet")}>
     <div class="bubble"><p class="said" dir="auto">${message.text}</p>
       ${message.images.length > 0 && html`<${Pictures} images=${message.images} />`}
+      ${message.earlier && html`<${EarlierChips} earlier=${message.earlier} />`}
       ${(message.files ?? []).map(
         (one) =>
           html`<span key=${one.name} class="tag"><${Icon} name="file" size=${14} />${one.name}</span>`,

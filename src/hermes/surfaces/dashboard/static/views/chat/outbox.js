@@ -5,7 +5,7 @@ import { ApiError, api, errorText, sessionPath } from "../../app/api.js";
 import { toast } from "../../app/parts.js";
 import { t } from "../../app/translation.js";
 import { kept, Store } from "../../app/ui.js";
-import { typed } from "./transcript.js";
+import { typed } from "./message_parts.js";
 
 export class Outbox {
   #transcript;
@@ -36,6 +36,7 @@ export class Outbox {
     images = [],
     files = [],
     recordings = [],
+    earlier = null,
     delivery = "queue",
     model = null,
     approvals = null,
@@ -49,6 +50,7 @@ export class Outbox {
       images,
       files,
       recordings,
+      earlier,
       delivery,
       model,
       approvals,
@@ -91,6 +93,7 @@ export class Outbox {
       body.images = message.images.map(({ media_type, data }) => ({ media_type, data }));
     if (message.files?.length) body.files = message.files.map(({ name, data }) => ({ name, data }));
     if (message.recordings?.length) body.recordings = message.recordings;
+    if (message.earlier) body.earlier = message.earlier;
     if (message.model !== null) body.model = message.model;
     if (message.approvals) body.approvals = message.approvals;
     try {

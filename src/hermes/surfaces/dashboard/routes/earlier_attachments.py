@@ -1,0 +1,32 @@
+"""Attachments of an earlier message, which go along again when it is edited."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from hermes.app.typed_part import attached_files
+from hermes.schema.event_base import Event
+from hermes.schema.messages import Image, UserMessage
+from hermes.surfaces.dashboard.routes.chat_bodies import EarlierAttachments
+
+
+class Earlier(NamedTuple):
+    """What goes along again; `files` has the block of each file by its path."""
+
+    images: tuple[Image, ...] = ()
+    files: Mapping[str, str] = MappingProxyType({})
+    recordings: tuple[str, ...] = ()
+
+
+def attachments_of(message: Event | None, wanted: EarlierAttachments) -> Earlier:
+    """The wanted attachments of a message; what it does not have is left out."""
+    if not isinstance(message, UserMessage):
+        return Earlier()
+    images = enumerate(message.images)
+    recordings = enumerate(message.recordings)
+    files = attached_files(message.text)
+    return Earlier(
+        tuple(image for place, image in images if place in wanted.images),
+        {path: files[path] for path in wanted.files if path in files},
+        tuple(file for place, file in recordings if place in wanted.recordings),
+    )
