@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 
 from hermes.app.updates.copies import InstalledCopies
+from hermes.app.updates.gateways import gateway_runs
 from hermes.app.updates.new_version import NewVersion, find_version, version_key
 from hermes.app.updates.updater import Updater
 from hermes.commands.command import Arg, command
@@ -16,7 +17,6 @@ from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, Record, TextResult, line, lines_of, message
 from hermes.errors import HermesError, Refused, UsageError, os_reason
 from hermes.installation import checkout_folder, is_from_index
-from hermes.primitives.file_lock import FileLock
 from hermes.settings import Home
 from hermes.store.state_file import schema_version
 from hermes.text.translation import translator
@@ -174,15 +174,11 @@ def _require_no_gateway(context: CommandContext) -> None:
             t("The gateway is installed as a service."),
             hint=t("Nothing was removed. Remove it first: hermes gateway uninstall"),
         )
-    lock = context.home.root / "gateway" / "gateway.lock"
-    if not lock.exists():
-        return
-    with FileLock(lock) as held:
-        if not held.try_acquire():
-            raise Refused(
-                t("The gateway is running."),
-                hint=t("Nothing was removed. Stop it first: hermes gateway stop"),
-            )
+    if gateway_runs(context.home):
+        raise Refused(
+            t("The gateway is running."),
+            hint=t("Nothing was removed. Stop it first: hermes gateway stop"),
+        )
 
 
 def _updater(context: CommandContext, copies: InstalledCopies) -> Updater:
