@@ -36,7 +36,8 @@ case "$*" in
 --version) echo hermes 9.0.0; exit 0 ;;
 doctor*) [ "{breaks}" = doctor ] && {{ echo '{findings}'; exit 1; }} ;;
 -z*) [ "{breaks}" = turn ] && exit 1 ;;
-"store status") ls "$HERMES_HOME" "$HERMES_HOME/gateway" > "{seen}"; [ "{breaks}" = "first start" ] && exit 1 ;;
+"store status") ls "$HERMES_HOME" "$HERMES_HOME/gateway" > "{seen}"; [ "{breaks}" = "first start" ] && exit 1
+    [ "{breaks}" = migration ] && {python} -c '{migrate}' "$HERMES_HOME/state.db" && exit 1 ;;
 "gateway restart") if [ "{breaks}" = gateway ]; then
     {program} "$@" && echo '{dies}' > "$HERMES_HOME/gateway/restart.json"
     exit
@@ -46,6 +47,7 @@ exec {program} "$@"
 """
 
 
+_MIGRATE = 'import apsw, sys; apsw.Connection(sys.argv[1]).pragma("user_version", 1000)'
 _DIES = '{"command": ["/bin/false"], "at": 9e9}'
 _FINDINGS = '{"findings": [{"check": "new", "status": "fail", "message": "bad"}]}'
 
@@ -84,6 +86,8 @@ class Bench:
             program=executable(),
             findings=_FINDINGS,
             dies=_DIES,
+            python=sys.executable,
+            migrate=_MIGRATE,
             seen=self.seen,
         )
         program.write_text(text)
@@ -163,10 +167,11 @@ def running_gateway(bench: Bench) -> Iterator[subprocess.Popen[str]]:
             reaper.join(timeout=60)
 
 
+@pytest.mark.parametrize("breaks", ["first start", "migration"])
 def test_gateways_wait_during_the_first_start_and_go_on_as_the_old_version_if_it_fails(
-    tmp_path: Path,
+    tmp_path: Path, breaks: str
 ) -> None:
-    bench = Bench(tmp_path, "first start")
+    bench = Bench(tmp_path, breaks)
     with running_gateway(bench) as process:
         with pytest.raises(HermesError, match="the old version was put back"):
             bench.update()
@@ -176,6 +181,8 @@ def test_gateways_wait_during_the_first_start_and_go_on_as_the_old_version_if_it
         assert any("The gateway starts again." in line for line in said)
         assert any("The gateway is running." in line for line in said)
         assert process.poll() is None
+    with open_store(bench.home.state) as store:
+        assert store.log.events("kept")
 
 
 def test_a_gateway_that_does_not_start_again_brings_the_old_version_back(

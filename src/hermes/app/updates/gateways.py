@@ -3,8 +3,9 @@
 A gateway that waits has closed the session log, so that a version can migrate it, or a backup replace it.
 """
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,6 +14,7 @@ import msgspec
 
 from hermes.app.outgoing import gateway_status_file
 from hermes.primitives.file_lock import FileLock
+from hermes.primitives.files import PRIVATE_FILE, replace_file
 from hermes.settings import Home
 from hermes.store.leases import is_gone
 
@@ -41,6 +43,20 @@ def gateway_runs(home: Home) -> bool:
 def restart_lock(home: Home) -> Path:
     """Returns the lock that keeps a gateway that has drained from going on."""
     return home.root / "gateway" / "restart.lock"
+
+
+@contextlib.contextmanager
+def kept_wishes(home: Home) -> Iterator[None]:
+    """Keeps what a waiting gateway is to become, while the files of its home are replaced."""
+    found: dict[Path, bytes] = {}
+    for name in ("restart.json", "restart-all.json"):
+        path = home.root / "gateway" / name
+        if path.exists():
+            found[path] = path.read_bytes()
+    yield
+    for path, wish in found.items():
+        home.ensure(path.parent)
+        replace_file(path, wish, mode=PRIVATE_FILE)
 
 
 class GatewayPause:

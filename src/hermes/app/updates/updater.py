@@ -9,7 +9,11 @@ import msgspec
 from hermes.app.backup import back_up
 from hermes.app.updates.copies import InstalledCopies, UpdateRecord
 from hermes.app.updates.environment import EnvironmentBuilder
-from hermes.app.updates.gateways import GatewayPause, gateway_runs
+from hermes.app.updates.gateways import (
+    GatewayPause,
+    gateway_runs,
+    kept_wishes,
+)
 from hermes.app.updates.new_version import NewVersion
 from hermes.app.updates.trial import VersionTrial, call_program
 from hermes.errors import HermesError, Refused, os_reason
@@ -283,9 +287,12 @@ class Updater:
 
     def _restore(self, record: UpdateRecord) -> None:
         """Restores the backups with the previous version, because a newer one would migrate them at once."""
+        previous = Path(record.previous_program)
         for home, file in record.backups.items():
-            environment = self._environment_of(Home(Path(home)))
-            done = call_program(Path(record.previous_program), environment, "restore", file)  # fmt: skip
+            restored = Home(Path(home))
+            with kept_wishes(restored):
+                environment = self._environment_of(restored)
+                done = call_program(previous, environment, "restore", file)
             if done.code:
                 why = done.err.strip()[-_MAX_SHOWN_CHARS:]
                 raise HermesError(

@@ -375,7 +375,9 @@ def _problems(status: GatewayStatus, now: float) -> Iterator[str]:
 
 
 def _part_cells(one: PartStatus, now: float) -> tuple[str, ...]:
-    state = f"{t.marked(_STATES[one.state])} {short_duration(now - one.since)}"
+    state = t.marked(_STATES[one.state])
+    if one.since:
+        state += f" {short_duration(now - one.since)}"
     if one.identity:
         state = t("{state} as {identity}", state=state, identity=one.identity)
     error = ""
