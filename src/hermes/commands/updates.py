@@ -133,9 +133,9 @@ def uninstall_hermes(
     copies = InstalledCopies(context.environment, Path.home())
     link = copies.link()
     homes = [home.root for home in _updater(context, copies).homes()][:1]
-    gone = [str(link), str(copies.versions)] if copies.versions.is_dir() else [str(link)]  # fmt: skip
-    if with_home:
-        gone += [str(home) for home in homes]
+    folders = [copies.root, *homes] if with_home else [copies.versions]
+    folders = [one for one in folders if one.is_dir()]
+    gone = [str(link), *map(str, folders)]
     if not yes:
         context.confirm(
             t("Remove {gone}?", gone=", ".join(gone)), t("Nothing was removed.")
@@ -143,9 +143,10 @@ def uninstall_hermes(
     _require_no_gateway(context)
     try:
         link.unlink()
-        shutil.rmtree(copies.versions, ignore_errors=True)
-        for home in homes if with_home else ():
-            shutil.rmtree(home)
+        for one in folders:
+            shutil.rmtree(one)
+        if not with_home:
+            copies.write_record(None)
     except OSError as error:
         raise HermesError(
             t(
@@ -157,7 +158,11 @@ def uninstall_hermes(
     kept = (
         []
         if with_home
-        else [t("Your data is still in {home}.", home=home) for home in homes]
+        else [
+            t("Your data is still in {home}.", home=one)
+            for one in (*homes, copies.backups)
+            if one.is_dir()
+        ]
     )
     folder = checkout_folder()
     if folder is not None:
