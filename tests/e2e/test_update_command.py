@@ -79,6 +79,14 @@ def test_an_update_says_what_changes_switches_and_can_be_undone(tmp_path: Path) 
     assert list(machine.folder.glob(".hermes.before-*")), "what came since is kept"
     assert "no update to undo" in machine.run("update", "--undo", code=3)
 
-    assert "Your data is still in" in machine.run("uninstall", "--yes")
+    program = machine.link.resolve()
+    kept = machine.run("uninstall", "--yes")
+    assert f"Your data is still in {machine.home}." in kept
+    assert f"Your data is still in {data / 'backups'}." in kept
     assert not machine.link.is_symlink()
     assert (machine.home / "state.db").exists()
+
+    machine.link.symlink_to(program)
+    machine.run("uninstall", "--with-home", "--yes")
+    assert not machine.home.exists()
+    assert not data.exists(), "backups hold the same data and keys"

@@ -13,7 +13,7 @@ from hermes.app import build
 from hermes.errors import SessionNotFound, StoreError
 from hermes.events import Bus, Envelope, default_bus
 from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
-from hermes.schema.messages import UserMessage
+from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.settings import Home, Settings
 from hermes.settings.sections import SessionSettings
 from hermes.store import open_store
@@ -183,6 +183,23 @@ def test_a_snapshot_is_written_after_each_turn_when_it_is_wanted(home: Home) -> 
         assert [event["type"] for event in document["events"]][-1] == "agent.turn.ended"
         app.delete(session)
         assert not target.exists()
+
+
+def test_a_snapshot_of_messages_has_every_field_of_a_session_file(home: Home) -> None:
+    wanted = SessionSettings(write_json_snapshots=True, json_snapshot_format="messages")
+    with build(Settings(sessions=wanted), home, bus=Recorder()) as app:
+        session = app.begin(SessionCreated(surface="cli")).session
+        app.record(session, UserMessage(text="hi"))
+        app.record(session, AssistantMessage(text="hello", provider="anthropic", model="m"))  # fmt: skip
+        app.record(session, TurnEnded(reason="done"))
+        document = json.loads((home.sessions / f"session_{session}.json").read_text())
+        assert document["base_url"] == "https://api.anthropic.com/v1"
+        assert document["platform"] == "cli"
+        assert document["message_count"] == len(document["messages"])
+        assert set(document) == {
+            *("session_id", "model", "base_url", "platform", "session_start"),
+            *("last_updated", "system_prompt", "tools", "message_count", "messages"),
+        }
 
 
 def test_no_snapshot_is_written_by_default(home: Home) -> None:

@@ -80,6 +80,20 @@ def test_everything_worth_keeping_is_in_it_and_for_nobody_else(
     )
 
 
+def test_what_a_running_gateway_says_of_itself_is_not_in_it(
+    home: Home, tmp_path: Path
+) -> None:
+    folder = home.root / "gateway"
+    home.ensure(folder)
+    live = ("status.json", "gateway.lock", "restart.json", "restart.lock")
+    for name in (*live, "kept.json"):
+        (folder / name).write_text("{}")
+    back_up(home, tmp_path / "b.tar.gz")
+    with tarfile.open(tmp_path / "b.tar.gz") as archive:
+        names = [Path(name) for name in archive.getnames()]
+    assert [one.name for one in names if one.parent.name == "gateway"] == ["kept.json"]
+
+
 def test_it_is_consistent_while_a_session_is_written(
     home: Home, tmp_path: Path
 ) -> None:

@@ -4,10 +4,13 @@ The new version is a script around this Hermes that fails where a test says so; 
 tests/e2e/test_update_command.py.
 """
 
+import contextlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,12 +36,19 @@ case "$*" in
 --version) echo hermes 9.0.0; exit 0 ;;
 doctor*) [ "{breaks}" = doctor ] && {{ echo '{findings}'; exit 1; }} ;;
 -z*) [ "{breaks}" = turn ] && exit 1 ;;
-"store status") [ "{breaks}" = "first start" ] && exit 1 ;;
+"store status") ls "$HERMES_HOME" "$HERMES_HOME/gateway" > "{seen}"; [ "{breaks}" = "first start" ] && exit 1
+    [ "{breaks}" = migration ] && {python} -c '{migrate}' "$HERMES_HOME/state.db" && exit 1 ;;
+"gateway restart") if [ "{breaks}" = gateway ]; then
+    {program} "$@" && echo '{dies}' > "$HERMES_HOME/gateway/restart.json"
+    exit
+fi ;;
 esac
 exec {program} "$@"
 """
 
 
+_MIGRATE = 'import apsw, sys; apsw.Connection(sys.argv[1]).pragma("user_version", 1000)'
+_DIES = '{"command": ["/bin/false"], "at": 9e9}'
 _FINDINGS = '{"findings": [{"check": "new", "status": "fail", "message": "bad"}]}'
 
 
@@ -62,6 +72,8 @@ class Bench:
         self.link.symlink_to(executable())
         self.copies = InstalledCopies(self.environment, folder)
         self.told: list[str] = []
+        self.seen = folder / "seen"
+        """The files of the home at the first start of the new version."""
         self.updater = Updater(
             self.home, self.copies, self.environment, self.told.append, build=self.build
         )
@@ -70,7 +82,13 @@ class Bench:
         (folder / "bin").mkdir(parents=True)
         program = folder / "bin" / "hermes"
         text = _SCRIPT.format(
-            breaks=self._breaks, program=executable(), findings=_FINDINGS
+            breaks=self._breaks,
+            program=executable(),
+            findings=_FINDINGS,
+            dies=_DIES,
+            python=sys.executable,
+            migrate=_MIGRATE,
+            seen=self.seen,
         )
         program.write_text(text)
         program.chmod(0o755)
@@ -121,6 +139,64 @@ def test_a_rollback_that_is_killed_leaves_a_record_that_an_undo_finishes(
     assert bench.updater.undo(bench.link, restore_backup=False).version == "9.0.0"
     assert bench.link.resolve() == before
     assert bench.copies.record() is None
+
+
+@contextlib.contextmanager
+def running_gateway(bench: Bench) -> Iterator[subprocess.Popen[str]]:
+    """A gateway that serves the API for the home of an update."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    environment = {**bench.environment, **bench.home.variables}
+    command = [str(executable()), "gateway", "run"]
+    for arguments in (
+        ("api", "key", "add", "one"),
+        ("config", "set", "api.port", str(port)),
+    ):
+        subprocess.run([command[0], *arguments], env=environment, check=True, capture_output=True, timeout=60)  # fmt: skip
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        reaper = threading.Thread(target=process.wait)
+        reaper.start()
+        try:
+            assert process.stdout
+            assert "is running" in process.stdout.readline()
+            yield process
+        finally:
+            process.terminate()
+            reaper.join(timeout=60)
+
+
+@pytest.mark.parametrize("breaks", ["first start", "migration"])
+def test_gateways_wait_during_the_first_start_and_go_on_as_the_old_version_if_it_fails(
+    tmp_path: Path, breaks: str
+) -> None:
+    bench = Bench(tmp_path, breaks)
+    with running_gateway(bench) as process:
+        with pytest.raises(HermesError, match="the old version was put back"):
+            bench.update()
+        assert "restart.json" in bench.seen.read_text().split()
+        assert "status.json" not in bench.seen.read_text().split()
+        said = iter(process.stdout or ())
+        assert any("The gateway starts again." in line for line in said)
+        assert any("The gateway is running." in line for line in said)
+        assert process.poll() is None
+    with open_store(bench.home.state) as store:
+        assert store.log.events("kept")
+
+
+def test_a_gateway_that_does_not_start_again_brings_the_old_version_back(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(tmp_path, "gateway")
+    with (
+        running_gateway(bench),
+        pytest.raises(HermesError, match="gateway did not start again"),
+    ):
+        bench.update()
+    assert bench.link.resolve() == executable().resolve()
+    assert bench.copies.record() is None
+    assert "Start it with: hermes gateway run" in bench.told[-1]
 
 
 def test_two_updates_at_once_are_refused(tmp_path: Path) -> None:

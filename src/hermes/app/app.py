@@ -292,7 +292,7 @@ class App:
 
         try:
             as_events = self.settings.sessions.json_snapshot_format == "events"
-            form = event_document if as_events else _message_document
+            form = event_document if as_events else self._message_document
             write_snapshot(self.store, session, self.home.sessions, form)
         except OSError as error:
             log.warning(
@@ -301,6 +301,18 @@ class App:
                 self.home.sessions,
                 error,
             )
+
+    def _message_document(self, store: Store, session: str) -> dict[str, Any]:
+        """A session in the shape of Hermes Agent's session files."""
+        from hermes.providers.routing import service_address
+        from hermes.settings.load import load_secrets
+        from hermes.trajectories.openai_messages import session_file
+        from hermes.trajectories.trajectory import read_trajectory
+
+        trajectory = read_trajectory(store.log.every_event(session))
+        secrets = load_secrets(home=self.home)
+        address = service_address(self.settings, secrets, trajectory.provider)
+        return session_file(trajectory, address)
 
     def delete(self, session: str) -> int:
         """Deletes a session and its JSON snapshot. Returns the number of rows."""
@@ -407,11 +419,3 @@ def build(
 def _is_file_name(session: str) -> bool:
     """Whether a session id can name a file. Imported sessions bring ids of any kind."""
     return Path(session).name == session and "\0" not in session
-
-
-def _message_document(store: Store, session: str) -> dict[str, Any]:
-    """A session in the shape of Hermes Agent's session files."""
-    from hermes.trajectories.openai_messages import session_file
-    from hermes.trajectories.trajectory import read_trajectory
-
-    return session_file(read_trajectory(store.log.every_event(session)))

@@ -36,6 +36,13 @@ _LIVE = (
     "cache",
     "run",
     "dashboard/running.json",
+    "gateway/status.json",
+    "gateway/gateway.lock",
+    "gateway/profiles.json",
+    "gateway/profiles.lock",
+    "gateway/restart.json",
+    "gateway/restart-all.json",
+    "gateway/restart.lock",
     PROFILES_FOLDER,  # homes of their own
     ACTIVE_FILE,
 )  # created again, or valid only while a process runs
@@ -60,7 +67,6 @@ _SECRET_FILES = (
     "dashboard",
     "gateway/api_keys.json",
     "gateway/matrix",
-    "gateway/status.json",
     "bridge",
     "webhooks",
 )

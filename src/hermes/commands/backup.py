@@ -41,7 +41,9 @@ class WrittenBackup(msgspec.Struct, frozen=True, kw_only=True):
             )
         )
         parts = [
-            part if files == 1 else f"{part} ({files} files)"
+            part
+            if files == 1
+            else t("{part} ({count:,} files)", part=part, count=files)
             for part, files in self.contents
         ]
         yield line(t("It contains: {parts}.", parts=", ".join(parts)))

@@ -122,7 +122,7 @@ async def listed_names(
 
 def _more_names(listed: list[str]) -> str:
     return (
-        f" and {len(listed) - _MAX_LISTED_NAMES:,} more"
+        t(" and {count:,} more", count=len(listed) - _MAX_LISTED_NAMES)
         if len(listed) > _MAX_LISTED_NAMES
         else ""
     )

@@ -322,7 +322,7 @@ def show_session_usage(context: CommandContext, session: SessionId) -> TextResul
     )
     spent = sum(row.cost_usd for row in rows)
     unpriced = sorted({_usage_name(row) for row in rows if row.unpriced_calls})
-    cost = dollars(spent) if spent or not unpriced else "cost unknown"
+    cost = dollars(spent) if spent or not unpriced else t("cost unknown")
     note = (
         t(" (no price for {unpriced})", unpriced=", ".join(unpriced))
         if unpriced

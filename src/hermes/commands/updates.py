@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 
 from hermes.app.updates.copies import InstalledCopies
+from hermes.app.updates.gateways import gateway_runs
 from hermes.app.updates.new_version import NewVersion, find_version, version_key
 from hermes.app.updates.updater import Updater
 from hermes.commands.command import Arg, command
@@ -16,7 +17,6 @@ from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, Record, TextResult, line, lines_of, message
 from hermes.errors import HermesError, Refused, UsageError, os_reason
 from hermes.installation import checkout_folder, is_from_index
-from hermes.primitives.file_lock import FileLock
 from hermes.settings import Home
 from hermes.store.state_file import schema_version
 from hermes.text.translation import translator
@@ -133,9 +133,9 @@ def uninstall_hermes(
     copies = InstalledCopies(context.environment, Path.home())
     link = copies.link()
     homes = [home.root for home in _updater(context, copies).homes()][:1]
-    gone = [str(link), str(copies.versions)] if copies.versions.is_dir() else [str(link)]  # fmt: skip
-    if with_home:
-        gone += [str(home) for home in homes]
+    folders = [copies.root, *homes] if with_home else [copies.versions]
+    folders = [one for one in folders if one.is_dir()]
+    gone = [str(link), *map(str, folders)]
     if not yes:
         context.confirm(
             t("Remove {gone}?", gone=", ".join(gone)), t("Nothing was removed.")
@@ -143,9 +143,10 @@ def uninstall_hermes(
     _require_no_gateway(context)
     try:
         link.unlink()
-        shutil.rmtree(copies.versions, ignore_errors=True)
-        for home in homes if with_home else ():
-            shutil.rmtree(home)
+        for one in folders:
+            shutil.rmtree(one)
+        if not with_home:
+            copies.write_record(None)
     except OSError as error:
         raise HermesError(
             t(
@@ -157,7 +158,11 @@ def uninstall_hermes(
     kept = (
         []
         if with_home
-        else [t("Your data is still in {home}.", home=home) for home in homes]
+        else [
+            t("Your data is still in {home}.", home=one)
+            for one in (*homes, copies.backups)
+            if one.is_dir()
+        ]
     )
     folder = checkout_folder()
     if folder is not None:
@@ -174,15 +179,11 @@ def _require_no_gateway(context: CommandContext) -> None:
             t("The gateway is installed as a service."),
             hint=t("Nothing was removed. Remove it first: hermes gateway uninstall"),
         )
-    lock = context.home.root / "gateway" / "gateway.lock"
-    if not lock.exists():
-        return
-    with FileLock(lock) as held:
-        if not held.try_acquire():
-            raise Refused(
-                t("The gateway is running."),
-                hint=t("Nothing was removed. Stop it first: hermes gateway stop"),
-            )
+    if gateway_runs(context.home):
+        raise Refused(
+            t("The gateway is running."),
+            hint=t("Nothing was removed. Stop it first: hermes gateway stop"),
+        )
 
 
 def _updater(context: CommandContext, copies: InstalledCopies) -> Updater:

@@ -99,6 +99,16 @@ def route_to(
     )
 
 
+def service_address(settings: Settings, secrets: Secrets, provider: str) -> str:
+    """Returns the address of a provider's service; empty if it has none, or is not known any more."""
+    chosen = settings.model
+    base_url = chosen.base_url if provider == chosen.provider.strip() else ""
+    try:
+        return route_to(settings, secrets, provider, "", base_url).base_url
+    except SettingsError:
+        return ""
+
+
 _OWN_HEADERS = frozenset(
     ("authorization", "x-api-key", "host", "content-length", "content-type", "cookie")
 )

@@ -24,13 +24,16 @@ def openai_messages(trajectory: Trajectory) -> dict[str, Any]:
     }
 
 
-def session_file(trajectory: Trajectory) -> dict[str, Any]:
-    """Returns the trajectory as a session file of Hermes Agent (`sessions/session_<id>.json`)."""
+def session_file(trajectory: Trajectory, base_url: str = "") -> dict[str, Any]:
+    """Returns the trajectory as a session file of Hermes Agent (`sessions/session_<id>.json`).
+
+    `base_url` is the address of the service that answered last.
+    """
     messages = list(map(_message, _messages(trajectory)))
     return {
         "session_id": trajectory.session,
         "model": trajectory.model,
-        "base_url": "",
+        "base_url": base_url,
         "platform": trajectory.surface,
         "session_start": iso_time(trajectory.started),
         "last_updated": iso_time(trajectory.ended),

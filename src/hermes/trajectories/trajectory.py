@@ -95,6 +95,11 @@ class Trajectory(msgspec.Struct, frozen=True, kw_only=True):
         return next((one.model for one in reversed([*self.replies]) if one.model), "")
 
     @property
+    def provider(self) -> str:
+        """The provider that answered last."""
+        return next((one.provider for one in reversed([*self.replies]) if one.provider), "")  # fmt: skip
+
+    @property
     def has_reasoning(self) -> bool:
         """Whether the model showed its reasoning at least once."""
         return any(one.reasoning.strip() for one in self.replies)

@@ -55,6 +55,11 @@ class InstalledCopies:
         """The folder for environments that updates create."""
         return self.root / "versions"
 
+    @property
+    def backups(self) -> Path:
+        """The folder for backups of whole homes that updates make."""
+        return self.root / "backups"
+
     def link(self) -> Path:
         """Returns the link that starts this copy. Raises Refused if it is started in another way."""
         folders = filter(None, self._environment.get("PATH", "").split(os.pathsep))
@@ -104,7 +109,7 @@ class InstalledCopies:
 
     def backup_folder(self, stamp: str) -> Path:
         """Returns the folder for the backups of an update."""
-        return make_private_folder(self.root / "backups" / stamp)
+        return make_private_folder(self.backups / stamp)
 
     def record(self) -> UpdateRecord | None:
         """Returns the last update; None if there was none."""
@@ -132,7 +137,7 @@ class InstalledCopies:
         kept = {Path(record.program).parents[1], Path(record.previous_program).parents[1]}  # fmt: skip
         kept |= {Path(one).parent for one in record.backups.values()}
         removed: list[Path] = []
-        for parent in (self.versions, self.root / "backups"):
+        for parent in (self.versions, self.backups):
             found = list(parent.iterdir()) if parent.is_dir() else []
             found.sort(key=lambda one: one.stat().st_mtime, reverse=True)
             old = [one for one in found if one not in kept][_KEPT_VERSIONS - 1 :]

@@ -1,8 +1,7 @@
 """One update from beginning to end: backup, new environment, trial, switch, first start. Rolls back if a step fails."""
 
 import shutil
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,6 +9,11 @@ import msgspec
 from hermes.app.backup import back_up
 from hermes.app.updates.copies import InstalledCopies, UpdateRecord
 from hermes.app.updates.environment import EnvironmentBuilder
+from hermes.app.updates.gateways import (
+    GatewayPause,
+    gateway_runs,
+    kept_wishes,
+)
 from hermes.app.updates.new_version import NewVersion
 from hermes.app.updates.trial import VersionTrial, call_program
 from hermes.errors import HermesError, Refused, os_reason
@@ -25,8 +29,6 @@ t = translator(__name__)
 
 
 _MAX_SHOWN_CHARS = 500
-_DRAIN_TIMEOUT_S = 120.0
-_DRAIN_INTERVAL_S = 0.1
 MIN_FREE_BYTES = 400 * 1024 * 1024  # for an environment with all extras
 
 
@@ -124,10 +126,11 @@ class Updater:
                     ),
                 )
             copies.switch(link, before)
-            self._restart_gateways(link)
-            if migrated:
-                self._restore(record)
+            with self._paused_gateways(link) as gateways:
+                if migrated:
+                    self._restore(record)
             copies.write_record(None)
+            self._tell_ended(gateways.ended())
             return record
 
     def _require_space(self) -> None:
@@ -180,7 +183,7 @@ class Updater:
             )
 
     def _switch(self, link: Path, record: UpdateRecord) -> None:
-        """Switches, and switches back if the first start fails."""
+        """Switches, and switches back if the first start fails, or a gateway does not start again."""
         copies, before = self._copies, copies_record(self._copies)
         copies.write_record(record)
         copies.switch(link, Path(record.program))
@@ -191,29 +194,31 @@ class Updater:
                 version=record.version,
             )
         )
-        try:
-            self._restart_gateways(link)
-            self._first_start(link)
-        except BaseException as error:
-            migrated = self._migrated(record)
-            copies.switch(link, Path(record.previous_program))
-            self._restart_gateways(link)
-            if migrated:
-                self._restore(record)
-            copies.write_record(before)  # last: until then, an undo can finish this
-            if not isinstance(error, HermesError):
-                raise
-            raise HermesError(
-                t.later(
-                    "The first start failed, so the old version was put back. {message}",
-                    message=error.message,
-                ),
-                hint=t.later(
-                    "The backup is kept: {backups}",
-                    backups=", ".join(record.backups.values())
-                    or t("there was nothing to back up"),
-                ),
-            ) from error
+        with self._paused_gateways(link) as gateways:
+            try:
+                self._first_start(link)
+            except BaseException as error:
+                self._go_back(link, record, before)
+                if not isinstance(error, HermesError):
+                    raise
+                raise _first_start_failed(record, error) from error
+        if ended := gateways.ended():
+            with self._paused_gateways(link):
+                self._go_back(link, record, before)
+            self._tell_ended(ended)
+            why = t.later("The gateway did not start again.")
+            raise _first_start_failed(record, HermesError(why))
+
+    def _go_back(
+        self, link: Path, record: UpdateRecord, before: UpdateRecord | None
+    ) -> None:
+        """Puts the old version back, with its session log, while the gateways wait."""
+        copies = self._copies
+        copies.switch(link, Path(record.previous_program))
+        self._restart_gateways(link)
+        if self._migrated(record):
+            self._restore(record)
+        copies.write_record(before)  # last: until then, an undo can finish this
 
     def _first_start(self, link: Path) -> None:
         for home in self.homes():
@@ -237,9 +242,13 @@ class Updater:
                 )
             )
 
+    def _paused_gateways(self, link: Path) -> GatewayPause:
+        """Returns the pause in which running gateways drain. After it, they go on as the copy that the link starts."""
+        return GatewayPause(self.homes(), lambda: self._restart_gateways(link))
+
     def _restart_gateways(self, link: Path) -> None:
-        """Restarts running gateways: they finish their turns and continue as the copy that the link starts."""
         for home in self.homes():
+            runs = gateway_runs(home)
             environment = self._environment_of(home)
             done = call_program(link, environment, "gateway", "restart")
             if done.code:
@@ -251,24 +260,21 @@ class Updater:
                         why=why,
                     )
                 )
-            elif "not running" not in done.out:
+            elif runs:
                 self._tell(done.out.strip())
-        self._wait_for_gateways()
+
+    def _tell_ended(self, homes: Sequence[Home]) -> None:
+        for home in homes:
+            self._tell(
+                t(
+                    "The gateway of {home} has ended. Start it with: hermes gateway run",
+                    home=home.root,
+                )
+            )
 
     def _environment_of(self, home: Home) -> dict[str, str]:
         """Returns the environment for a program that must use exactly this home, whatever profile is active."""
         return {**self._environment, **home.variables}
-
-    def _wait_for_gateways(self) -> None:
-        """Waits until gateways have drained and become the other version: until then, they hold the session log."""
-        deadline = time.monotonic() + _DRAIN_TIMEOUT_S
-        wishes = [
-            home.root / "gateway" / name
-            for home in self.homes()
-            for name in ("restart.json", "restart-all.json")
-        ]
-        while time.monotonic() < deadline and any(one.exists() for one in wishes):
-            time.sleep(_DRAIN_INTERVAL_S)
 
     def _schemas(self) -> dict[str, int]:
         return {str(one.root): schema_version(one.state) for one in self.homes()}
@@ -281,9 +287,12 @@ class Updater:
 
     def _restore(self, record: UpdateRecord) -> None:
         """Restores the backups with the previous version, because a newer one would migrate them at once."""
+        previous = Path(record.previous_program)
         for home, file in record.backups.items():
-            environment = self._environment_of(Home(Path(home)))
-            done = call_program(Path(record.previous_program), environment, "restore", file)  # fmt: skip
+            restored = Home(Path(home))
+            with kept_wishes(restored):
+                environment = self._environment_of(restored)
+                done = call_program(previous, environment, "restore", file)
             if done.code:
                 why = done.err.strip()[-_MAX_SHOWN_CHARS:]
                 raise HermesError(
@@ -297,6 +306,20 @@ class Updater:
                     ),
                 )
             self._tell(done.out.strip())
+
+
+def _first_start_failed(record: UpdateRecord, error: HermesError) -> HermesError:
+    return HermesError(
+        t.later(
+            "The first start failed, so the old version was put back. {message}",
+            message=error.message,
+        ),
+        hint=t.later(
+            "The backup is kept: {backups}",
+            backups=", ".join(record.backups.values())
+            or t("there was nothing to back up"),
+        ),
+    )
 
 
 def copies_record(copies: InstalledCopies) -> UpdateRecord | None:

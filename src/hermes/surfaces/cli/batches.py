@@ -220,15 +220,15 @@ def progress_text(progress: BatchProgress, seconds: float, columns: int = 0) -> 
     if columns:
         parts.insert(0, bar(over / progress.rows, columns))
     if progress.failed:
-        parts.append(f"{progress.failed:,} failed")
+        parts.append(t("{failed:,} failed", failed=progress.failed))
     if progress.running:
-        parts.append(f"{progress.running:,} running")
+        parts.append(t("{running:,} running", running=progress.running))
     rate = progress.finished_now / seconds if seconds > 0 else 0.0
     if rate:
-        parts.append(f"{rate * 60:,.1f} rows/min")
+        parts.append(t("{rate:,.1f} rows/min", rate=rate * 60))
     if progress.tokens:
         is_known = progress.cost_usd or not progress.unpriced_calls
-        parts.append(dollars(progress.cost_usd) if is_known else "cost unknown")
+        parts.append(dollars(progress.cost_usd) if is_known else t("cost unknown"))
     if rate and over < progress.rows:
-        parts.append(f"{time_left((progress.rows - over) / rate)} left")
+        parts.append(t("{time} left", time=time_left((progress.rows - over) / rate)))
     return fitted(parts, columns) if columns else ", ".join(parts)

@@ -20,6 +20,8 @@ from hermes.settings import Home
 from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.restart import (
     become_wished,
+    forget_wish,
+    is_restarting,
     refresh_unit,
     wish_restart,
 )
@@ -203,12 +205,13 @@ def run_gateway(
         )
     from hermes.surfaces.gateway.gateway_process import serve
 
-    with build(context.settings, home) as app:
-        try:
+    forget_wish(home)
+    try:
+        with build(context.settings, home) as app:
             serve(app, context.secrets)
-        finally:
-            withdraw(home)
-            lock.close()
+    finally:
+        withdraw(home)
+        lock.close()
     become_wished(home)
     return message(t("The gateway has stopped."))
 
@@ -255,6 +258,7 @@ def _run_all(context: CommandContext) -> TextResult:
         )
     from hermes.surfaces.gateway.profile_gateways import serve_profiles
 
+    forget_wish(base, all_profiles=True)
     try:
         asyncio.run(serve_profiles(base, context.environment, SystemClock(), _print))
     finally:
@@ -301,15 +305,22 @@ def restart_gateway(context: CommandContext) -> TextResult:
     if (unit := refresh_unit(home)) is not None:
         told.append(t("{unit} starts this copy from now on.", unit=unit))
     if home == home.base and (supervisor := read_supervisor(home)) is not None:
-        wish_restart(home, all_profiles=True)
-        os.kill(supervisor.pid, signal.SIGTERM)
+        _ask_to_restart(home, supervisor.pid, all_profiles=True)
         return message(t("The gateways finish running turns, then start again."), *told)
     found = read_status(home, time.time())
-    if found is None or found[0] == "ended":
+    pid = found[1].pid if found is not None and found[0] != "ended" else 0
+    if not pid and not is_restarting(home):
         return message(t("The gateway is not running."), *told)
-    wish_restart(home)
-    os.kill(found[1].pid, signal.SIGTERM)
+    _ask_to_restart(home, pid)
     return message(t("The gateway finishes running turns, then starts again."), *told)
+
+
+def _ask_to_restart(home: Home, pid: int, *, all_profiles: bool = False) -> None:
+    """One that was asked before is draining, or waits for the end of an update: it only learns what to become."""
+    was_asked = is_restarting(home, all_profiles=all_profiles)
+    wish_restart(home, all_profiles=all_profiles)
+    if not was_asked:
+        os.kill(pid, signal.SIGTERM)
 
 
 @command("gateway install")
@@ -364,7 +375,9 @@ def _problems(status: GatewayStatus, now: float) -> Iterator[str]:
 
 
 def _part_cells(one: PartStatus, now: float) -> tuple[str, ...]:
-    state = f"{t.marked(_STATES[one.state])} {short_duration(now - one.since)}"
+    state = t.marked(_STATES[one.state])
+    if one.since:
+        state += f" {short_duration(now - one.since)}"
     if one.identity:
         state = t("{state} as {identity}", state=state, identity=one.identity)
     error = ""

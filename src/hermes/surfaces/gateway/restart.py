@@ -10,7 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.app.updates.gateways import restart_lock
 from hermes.children.own_python import hermes_command, replace_process
+from hermes.primitives.file_lock import FileLock
 from hermes.primitives.files import PRIVATE_FILE, replace_file
 from hermes.settings import Home
 from hermes.surfaces.gateway.systemd_unit import replace_command
@@ -46,16 +48,36 @@ def gateway_command(*, all_profiles: bool) -> tuple[str, ...]:
     return hermes_command("gateway", "run", *more)
 
 
+def is_restarting(home: Home, *, all_profiles: bool = False) -> bool:
+    """Returns whether a gateway was asked to start again, and has not yet done so."""
+    return _wish(_path(home, all_profiles=all_profiles)) is not None
+
+
+def forget_wish(home: Home, *, all_profiles: bool = False) -> None:
+    """Drops the wish of a gateway that was killed before it could start again."""
+    _path(home, all_profiles=all_profiles).unlink(missing_ok=True)
+
+
 def become_wished(home: Home, *, all_profiles: bool = False) -> None:
     """Replaces this process by the requested program. Returns if none was requested."""
     path = _path(home, all_profiles=all_profiles)
+    if not path.exists():
+        return
+    with FileLock(restart_lock(home)) as lock:
+        lock.acquire(_VALID_S, shared=True)
+    wish = _wish(path)  # it may have changed meanwhile
+    path.unlink(missing_ok=True)
+    if wish is not None:
+        _become(wish.command)
+
+
+def _wish(path: Path) -> RestartWish | None:
+    """Returns a wish that is still valid."""
     try:
         wish = msgspec.json.decode(path.read_bytes(), type=RestartWish)
-        path.unlink()
     except (OSError, msgspec.MsgspecError):
-        return
-    if time.time() - wish.at < _VALID_S:
-        _become(wish.command)
+        return None
+    return wish if time.time() - wish.at < _VALID_S else None
 
 
 def _become(command: Sequence[str]) -> None:

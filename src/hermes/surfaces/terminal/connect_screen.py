@@ -571,7 +571,7 @@ def _key_comment(pasted: str) -> str:
 
 def _server_item(server: LocalServer) -> MenuItem:
     names = [one.name for one in server.models]
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    more = t(" and {count:,} more", count=len(names) - 3) if len(names) > 3 else ""
     about = f"{', '.join(names[:3])}{more}" if names else t("no models yet")
     return MenuItem(server.label, lambda: about)
 

@@ -158,7 +158,8 @@ class PlainMenus:
         for item in items[:_MAX_PLAIN_ITEMS]:
             self._print(f"{item.label}  {item.detail()}".rstrip(), indent=2)
         if len(items) > _MAX_PLAIN_ITEMS:
-            self._print(f"... and {len(items) - _MAX_PLAIN_ITEMS:,} more", indent=2)
+            more = t("... and {count:,} more", count=len(items) - _MAX_PLAIN_ITEMS)
+            self._print(more, indent=2)
         return self._ask(f"{t('Type a name, or Enter to go back:')} ") or None
 
     def read_line(

@@ -307,7 +307,7 @@ def _spent(usage: Usage | None) -> str:
         count=usage.input_tokens,
         output_tokens=usage.output_tokens,
     )
-    price = "cost unknown" if usage.cost_usd is None else money(usage.cost_usd)
+    price = t("cost unknown") if usage.cost_usd is None else money(usage.cost_usd)
     return f"{tokens} · {price}" if price else tokens
 
 

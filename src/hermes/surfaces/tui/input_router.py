@@ -227,7 +227,7 @@ class InputRouter:
             chat.view.show_note(
                 t(
                     "Noted: {text}. New sessions know it; see /memory",
-                    text=one_line(text),
+                    text=one_line(text).rstrip(".。"),
                 )
             )
 

@@ -75,7 +75,10 @@ class PlanView:
         if not steps:
             return
         done = sum(mark == "x" for mark, _ in steps)
-        yield (("Plan", BOLD), (f" {done} of {total} done", DIM))
+        yield (
+            (t("Plan"), BOLD),
+            (f" {t('{done} of {total} done', done=done, total=total)}", DIM),
+        )
         if self._is_folded:
             return
         current = next(

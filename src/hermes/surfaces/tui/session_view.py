@@ -310,7 +310,7 @@ class ChatView:
                 self._screen.end_reply()
                 self._writes, self._doing = (
                     False,
-                    f"preparing {one_line(event['name'])}",
+                    t("preparing {name}", name=one_line(event["name"])),
                 )
             case "agent.approval.answered" | "agent.question.answered":
                 self._answered(event)
@@ -579,7 +579,12 @@ class ChatView:
             text = f"{lead}{self._screen.marks.prompt}{one_line(one.text)}"
             yield ((cut(text, columns), DIM),)
         if len(waiting) > _MAX_SHOWN_QUEUED:
-            yield ((f"  and {len(waiting) - _MAX_SHOWN_QUEUED} more", DIM),)
+            yield (
+                (
+                    f"  {t('and {count:,} more', count=len(waiting) - _MAX_SHOWN_QUEUED)}",
+                    DIM,
+                ),
+            )
 
     def _activity(self, *, is_stalled: bool) -> str:
         """Returns the current activity in a word; nothing while text streams, or at rest."""
@@ -587,13 +592,14 @@ class ChatView:
             if self._checking:
                 return self._checking
             if self._own_since is not None:
-                return "running"
-            return "starting" if is_stalled and self._waiting and not self.held else ""
+                return t("running")
+            is_starting = is_stalled and self._waiting and not self.held
+            return t("starting") if is_starting else ""
         if self._is_final_reply:
-            return "finishing" if is_stalled else ""
+            return t("finishing") if is_stalled else ""
         if self._writes:
-            return "writing" if is_stalled else ""
-        return self._doing or "thinking"
+            return t("writing") if is_stalled else ""
+        return self._doing or t("thinking")
 
     def echo_command(self, text: str) -> None:
         """Shows a command as it was typed. A message that it sends in the same words is not shown again."""
