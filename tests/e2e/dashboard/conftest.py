@@ -4,6 +4,7 @@ Tests and fixtures here share one event loop, because a browser belongs to the l
 """
 
 import asyncio
+import os
 import re
 import sys
 from collections.abc import AsyncIterator, Callable, Generator
@@ -25,6 +26,7 @@ from playwright.async_api import (
 )
 
 from hermes.settings.load import environment
+from hermes.testing.chromium import windowless_chromium
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
@@ -134,7 +136,11 @@ async def running(folder: Path, settings: str = "") -> AsyncIterator[Board]:
         hermes.home.mkdir()
         config = f"model:\n  default: {MODEL}\n{settings}"
         (hermes.home / "config.yaml").write_text(config)
-        async with started(hermes) as (url, link):
+        own = (
+            folder / "user"
+        )  # a shell on the page must not read the start-up files of whoever runs the tests
+        own.mkdir()
+        async with started(hermes, HOME=str(own)) as (url, link):
             board = Board(hermes, model, replies)
             board.url, board.link = url, link
             yield board
@@ -170,7 +176,7 @@ async def browser(chromium: Path) -> AsyncIterator[Browser]:
     )  # its own 5 seconds are too few for a busy machine
     async with async_playwright() as playwright:
         found = await playwright.chromium.launch(
-            executable_path=chromium,
+            executable_path=windowless_chromium(os.environ),
             env=dict[str, str | float | bool](browser_environment(environment())),
             chromium_sandbox=not needs_no_sandbox(),
             args=CHROMIUM_ARGUMENTS,
