@@ -179,7 +179,8 @@ async def browser(chromium: Path) -> AsyncIterator[Browser]:
             executable_path=windowless_chromium(os.environ),
             env=dict[str, str | float | bool](browser_environment(environment())),
             chromium_sandbox=not needs_no_sandbox(),
-            args=CHROMIUM_ARGUMENTS,
+            # without windows, sites do not have processes of their own unless that is asked for
+            args=[*CHROMIUM_ARGUMENTS, "--site-per-process"],
         )
         yield found
         await found.close()
