@@ -61,11 +61,12 @@ def _hear_signals() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is read stays to the end, so it is not looked through for garbage meanwhile."""
+    """What is read stays to the end, so it is not looked through for garbage, neither now nor later."""
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()
 
 

@@ -6,28 +6,11 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import pytest
-from acp import PROTOCOL_VERSION, helpers
-from acp.client.connection import ClientSideConnection
-from acp.exceptions import RequestError
-from acp.interfaces import Client
-from acp.schema import (
-    AllowedOutcome,
-    AuthCapabilities,
-    ClientCapabilities,
-    DeniedOutcome,
-    FileSystemCapabilities,
-    McpServerStdio,
-    PermissionOption,
-    ReadTextFileResponse,
-    RequestPermissionResponse,
-    TerminalAuthMethod,
-    WriteTextFileResponse,
-)
-from acp.stdio import spawn_agent_process
+from tests.fakes.first_use import OnFirstUse
 from tests.fakes.identity_server import identity_server
 
 from hermes.settings.edit import set_value
@@ -38,6 +21,12 @@ from hermes.testing.scripted_responses import (
     ServedCall,
     ServerFault,
 )
+
+if TYPE_CHECKING:
+    import acp
+    from acp.client.connection import ClientSideConnection
+else:
+    acp = OnFirstUse("acp")
 
 TIMEOUT_S = 40.0
 WRITE = ServedCall(
@@ -54,7 +43,7 @@ class Editor:
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
-        self.asked: list[tuple[Any, list[PermissionOption]]] = []
+        self.asked: list[tuple[Any, list[acp.schema.PermissionOption]]] = []
         self.updates: list[Any] = []
         self.has_asked = asyncio.Event()
         self.news = asyncio.Event()
@@ -64,19 +53,25 @@ class Editor:
         self.news.set()
 
     async def request_permission(
-        self, session_id: str, tool_call: Any, options: list[PermissionOption], **_: Any
-    ) -> RequestPermissionResponse:
+        self,
+        session_id: str,
+        tool_call: Any,
+        options: "list[acp.schema.PermissionOption]",
+        **_: Any,
+    ) -> "acp.schema.RequestPermissionResponse":
         self.asked.append((tool_call, options))
         self.has_asked.set()
         if not self.answers:
-            raise RequestError.method_not_found("session/request_permission")
+            raise acp.RequestError.method_not_found("session/request_permission")
         answer = self.answers.pop(0)
         if answer == "wait":
             await asyncio.sleep(TIMEOUT_S)
         if answer == "cancelled":
-            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
-        return RequestPermissionResponse(
-            outcome=AllowedOutcome(outcome="selected", option_id=answer)
+            return acp.schema.RequestPermissionResponse(
+                outcome=acp.schema.DeniedOutcome(outcome="cancelled")
+            )
+        return acp.schema.RequestPermissionResponse(
+            outcome=acp.schema.AllowedOutcome(outcome="selected", option_id=answer)
         )
 
     def on_connect(self, conn: Any) -> None:
@@ -115,13 +110,13 @@ async def editing(
     folder: Path,
     server: ModelServer,
     editor: Editor,
-    abilities: ClientCapabilities | None = None,
-) -> AsyncIterator[tuple[ClientSideConnection, InstalledHermes]]:
+    abilities: "acp.schema.ClientCapabilities | None" = None,
+) -> AsyncIterator["tuple[ClientSideConnection, InstalledHermes]"]:
     hermes = InstalledHermes(folder, server.url)
     async with (
         asyncio.timeout(TIMEOUT_S),
-        spawn_agent_process(
-            cast("Client", editor),
+        acp.spawn_agent_process(
+            cast("acp.Client", editor),
             str(executable()),
             "acp",
             env=hermes.environ(),
@@ -130,8 +125,8 @@ async def editing(
         ) as (connection, _),
     ):
         begun = await connection.initialize(
-            protocol_version=PROTOCOL_VERSION,
-            client_capabilities=abilities or ClientCapabilities(),
+            protocol_version=acp.PROTOCOL_VERSION,
+            client_capabilities=abilities or acp.schema.ClientCapabilities(),
         )
         assert begun.agent_info is not None
         assert begun.agent_info.name == "hermes"
@@ -152,7 +147,7 @@ async def test_a_prompt_streams_its_answer_and_a_file_is_written_after_a_yes(
         assert made.modes is not None
         assert made.modes.current_mode_id == "ask"
         ended = await connection.prompt(
-            session_id=made.session_id, prompt=[helpers.text_block("write it")]
+            session_id=made.session_id, prompt=[acp.helpers.text_block("write it")]
         )
         assert ended.stop_reason == "end_turn"
         assert editor.text == "I write.Done now."
@@ -178,7 +173,7 @@ async def test_an_editor_without_a_dialogue_is_denied_at_once(tmp_path: Path) ->
     ):
         made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
         ended = await connection.prompt(
-            session_id=made.session_id, prompt=[helpers.text_block("write it")]
+            session_id=made.session_id, prompt=[acp.helpers.text_block("write it")]
         )
         assert ended.stop_reason == "end_turn"
         assert not (hermes.work / "made.txt").exists()
@@ -195,7 +190,7 @@ async def test_cancel_is_always_answered(tmp_path: Path) -> None:
         made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
         prompting = asyncio.ensure_future(
             connection.prompt(
-                session_id=made.session_id, prompt=[helpers.text_block("write it")]
+                session_id=made.session_id, prompt=[acp.helpers.text_block("write it")]
             )
         )
         await editor.has_asked.wait()
@@ -212,13 +207,13 @@ async def test_a_cancel_right_behind_the_prompt_is_answered_too(tmp_path: Path) 
     ):
         made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
         (hermes.work / "notes.txt").write_text("many\n" * 1000)
-        mention = helpers.resource_link_block(
+        mention = acp.helpers.resource_link_block(
             name="notes.txt", uri=(hermes.work / "notes.txt").as_uri()
         )
         prompting = asyncio.ensure_future(
             connection.prompt(
                 session_id=made.session_id,
-                prompt=[helpers.text_block("read"), mention],
+                prompt=[acp.helpers.text_block("read"), mention],
             )
         )
         await asyncio.sleep(0)  # the prompt is on its way
@@ -232,7 +227,7 @@ async def test_a_session_is_loaded_after_a_restart_and_goes_on(tmp_path: Path) -
             made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
             await connection.prompt(
                 session_id=made.session_id,
-                prompt=[helpers.text_block("capital of France?")],
+                prompt=[acp.helpers.text_block("capital of France?")],
             )
         editor = Editor()
         async with editing(tmp_path, server, editor) as (connection, hermes):
@@ -246,7 +241,8 @@ async def test_a_session_is_loaded_after_a_restart_and_goes_on(tmp_path: Path) -
             )
             assert editor.text == "Paris."
             await connection.prompt(
-                session_id=made.session_id, prompt=[helpers.text_block("and Germany?")]
+                session_id=made.session_id,
+                prompt=[acp.helpers.text_block("and Germany?")],
             )
             assert editor.text == "Paris.Berlin."
 
@@ -258,16 +254,16 @@ async def test_mentioned_files_pictures_commands_and_modes(tmp_path: Path) -> No
         editing(tmp_path, server, editor) as (connection, hermes),
     ):
         made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
-        resource = helpers.embedded_text_resource(
+        resource = acp.helpers.embedded_text_resource(
             (hermes.work / "buffer.py").as_uri(), "unsaved = 1\n"
         )
         picture = base64.b64encode(PIXEL).decode()
         await connection.prompt(
             session_id=made.session_id,
             prompt=[
-                helpers.text_block("look at "),
-                helpers.resource_block(resource),
-                helpers.image_block(picture, "image/png"),
+                acp.helpers.text_block("look at "),
+                acp.helpers.resource_block(resource),
+                acp.helpers.image_block(picture, "image/png"),
             ],
         )
         body = server.posts[-1].body.decode()
@@ -277,19 +273,19 @@ async def test_mentioned_files_pictures_commands_and_modes(tmp_path: Path) -> No
         await connection.set_session_mode(session_id=made.session_id, mode_id="plan")
         before = len(server.posts)
         await connection.prompt(
-            session_id=made.session_id, prompt=[helpers.text_block("/status")]
+            session_id=made.session_id, prompt=[acp.helpers.text_block("/status")]
         )
         assert "plan" in editor.text
         assert len(server.posts) == before
         commands = editor.of("available_commands_update")[0].available_commands
         assert "usage" in {one.name for one in commands}
-        with pytest.raises(RequestError):
+        with pytest.raises(acp.RequestError):
             await connection.set_session_mode(
                 session_id=made.session_id, mode_id="wild"
             )
-        with pytest.raises(RequestError):
+        with pytest.raises(acp.RequestError):
             await connection.prompt(
-                session_id="no-such-session", prompt=[helpers.text_block("hi")]
+                session_id="no-such-session", prompt=[acp.helpers.text_block("hi")]
             )
 
 
@@ -310,7 +306,7 @@ async def test_a_sign_in_begun_in_an_editor_says_there_how_it_ended(
             made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
             await connection.prompt(
                 session_id=made.session_id,
-                prompt=[helpers.text_block("/auth add nous")],
+                prompt=[acp.helpers.text_block("/auth add nous")],
             )
             assert "WDJB-MJHT" in editor.text
             provider.polls = ["ok"]
@@ -331,11 +327,11 @@ async def test_a_question_without_choices_is_answered_by_the_next_prompt(
     ):
         made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
         await connection.prompt(
-            session_id=made.session_id, prompt=[helpers.text_block("paint it")]
+            session_id=made.session_id, prompt=[acp.helpers.text_block("paint it")]
         )
         assert "Which colour?" in editor.text
         await connection.prompt(
-            session_id=made.session_id, prompt=[helpers.text_block("blue")]
+            session_id=made.session_id, prompt=[acp.helpers.text_block("blue")]
         )
         assert editor.text.endswith("Blue it is.")
         assert "blue" in server.posts[-1].body.decode()
@@ -350,31 +346,33 @@ async def test_without_a_model_service_the_prompt_fails_in_words(
     hermes = InstalledHermes(tmp_path, url)
     async with (
         asyncio.timeout(TIMEOUT_S),
-        spawn_agent_process(
-            cast("Client", editor),
+        acp.spawn_agent_process(
+            cast("acp.Client", editor),
             str(executable()),
             "acp",
             env=hermes.environ(),
             cwd=hermes.work,
         ) as (connection, _),
     ):
-        await connection.initialize(protocol_version=PROTOCOL_VERSION)
+        await connection.initialize(protocol_version=acp.PROTOCOL_VERSION)
         made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
-        with pytest.raises(RequestError, match="reach"):
+        with pytest.raises(acp.RequestError, match="reach"):
             await connection.prompt(
-                session_id=made.session_id, prompt=[helpers.text_block("hi")]
+                session_id=made.session_id, prompt=[acp.helpers.text_block("hi")]
             )
 
 
 async def test_an_editor_connects_a_model_in_its_terminal(tmp_path: Path) -> None:
-    abilities = ClientCapabilities(auth=AuthCapabilities(terminal=True))
+    abilities = acp.schema.ClientCapabilities(
+        auth=acp.schema.AuthCapabilities(terminal=True)
+    )
     hermes = InstalledHermes(tmp_path)
     assert (await hermes.run("profile", "create", "work")).code == 0
     async with (
         asyncio.timeout(TIMEOUT_S),
         ModelServer("hello") as server,
-        spawn_agent_process(
-            cast("Client", Editor()),
+        acp.spawn_agent_process(
+            cast("acp.Client", Editor()),
             str(executable()),
             "--profile=work",
             "acp",
@@ -383,13 +381,13 @@ async def test_an_editor_connects_a_model_in_its_terminal(tmp_path: Path) -> Non
         ) as (connection, _),
     ):
         begun = await connection.initialize(
-            protocol_version=PROTOCOL_VERSION, client_capabilities=abilities
+            protocol_version=acp.PROTOCOL_VERSION, client_capabilities=abilities
         )
         (method,) = begun.auth_methods or []
-        assert isinstance(method, TerminalAuthMethod)
-        with pytest.raises(RequestError) as caught:
+        assert isinstance(method, acp.schema.TerminalAuthMethod)
+        with pytest.raises(acp.RequestError) as caught:
             await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
-        assert caught.value.code == RequestError.auth_required().code
+        assert caught.value.code == acp.RequestError.auth_required().code
         chosen = method.env or {}
         assert (method.field_meta or {})["terminal-auth"]["env"] == chosen
         async with hermes.terminal(
@@ -406,7 +404,7 @@ async def test_an_editor_connects_a_model_in_its_terminal(tmp_path: Path) -> Non
         await connection.authenticate(method_id=method.id)
         made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
         done = await connection.prompt(
-            session_id=made.session_id, prompt=[helpers.text_block("hi")]
+            session_id=made.session_id, prompt=[acp.helpers.text_block("hi")]
         )
         assert done.stop_reason == "end_turn"
 
@@ -421,26 +419,26 @@ class LendingEditor(Editor):
 
     async def read_text_file(
         self, session_id: str, path: str, **_: Any
-    ) -> ReadTextFileResponse:
+    ) -> "acp.schema.ReadTextFileResponse":
         if path in self.open:
-            return ReadTextFileResponse(content=self.open[path])
+            return acp.schema.ReadTextFileResponse(content=self.open[path])
         try:
             text = await asyncio.to_thread(Path(path).read_text)
-            return ReadTextFileResponse(content=text)
+            return acp.schema.ReadTextFileResponse(content=text)
         except FileNotFoundError as error:
-            raise RequestError.resource_not_found(path) from error
+            raise acp.RequestError.resource_not_found(path) from error
 
     async def write_text_file(
         self, session_id: str, path: str, content: str, **_: Any
-    ) -> WriteTextFileResponse:
+    ) -> "acp.schema.WriteTextFileResponse":
         self.written.append(content)
         self.open[path] = content
         await asyncio.to_thread(Path(path).write_text, content)
-        return WriteTextFileResponse()
+        return acp.schema.WriteTextFileResponse()
 
 
-LENDING = ClientCapabilities(
-    fs=FileSystemCapabilities(read_text_file=True, write_text_file=True),
+LENDING = acp.schema.ClientCapabilities(
+    fs=acp.schema.FileSystemCapabilities(read_text_file=True, write_text_file=True),
     field_meta={"terminal_output": True},
 )
 
@@ -467,7 +465,7 @@ async def test_an_unsaved_file_is_read_saved_and_edited_through_the_editor_and_u
         editor.open[str(file)] = "unsaved\n"
         made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
         await connection.prompt(
-            session_id=made.session_id, prompt=[helpers.text_block("edit it")]
+            session_id=made.session_id, prompt=[acp.helpers.text_block("edit it")]
         )
         assert "unsaved" in server.posts[1].body.decode()
         asked = "".join(
@@ -479,7 +477,7 @@ async def test_an_unsaved_file_is_read_saved_and_edited_through_the_editor_and_u
         assert editor.written == ["unsaved\n", "edited\n"]
         assert file.read_text() == "edited\n"
         await connection.prompt(
-            session_id=made.session_id, prompt=[helpers.text_block("/undo")]
+            session_id=made.session_id, prompt=[acp.helpers.text_block("/undo")]
         )
         assert file.read_text() == "unsaved\n"
 
@@ -501,7 +499,7 @@ async def test_a_command_is_shown_as_a_terminal_beside_a_plan_and_can_be_cancell
         made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
         prompting = asyncio.ensure_future(
             connection.prompt(
-                session_id=made.session_id, prompt=[helpers.text_block("run it")]
+                session_id=made.session_id, prompt=[acp.helpers.text_block("run it")]
             )
         )
         await editor.until(lambda: "begun" in editor.terminal_output)
@@ -528,7 +526,7 @@ async def test_a_session_is_resumed_after_a_restart_with_its_mode_and_another_mo
             made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[])
             await connection.prompt(
                 session_id=made.session_id,
-                prompt=[helpers.text_block("capital of France?")],
+                prompt=[acp.helpers.text_block("capital of France?")],
             )
             await connection.set_session_mode(
                 session_id=made.session_id, mode_id="plan"
@@ -549,12 +547,13 @@ async def test_a_session_is_resumed_after_a_restart_with_its_mode_and_another_mo
                 value=model.current_value,
             )
             assert kept.config_options[0].current_value == model.current_value
-            with pytest.raises(RequestError):
+            with pytest.raises(acp.RequestError):
                 await connection.set_config_option(
                     session_id=made.session_id, config_id="colour", value="red"
                 )
             await connection.prompt(
-                session_id=made.session_id, prompt=[helpers.text_block("and Germany?")]
+                session_id=made.session_id,
+                prompt=[acp.helpers.text_block("and Germany?")],
             )
             assert editor.text == "Berlin."
             assert "capital of France?" in server.posts[-1].body.decode()
@@ -562,7 +561,7 @@ async def test_a_session_is_resumed_after_a_restart_with_its_mode_and_another_mo
 
 async def test_a_prompt_of_the_editors_mcp_server_is_a_command(tmp_path: Path) -> None:
     program = Path(__file__).parents[1] / "integration" / "mcp" / "library_server.py"
-    library = McpServerStdio(
+    library = acp.schema.McpServerStdio(
         name=".lib.",  # editors allow what a tool's name can't have
         command=sys.executable,
         args=[str(program), str(tmp_path / "notes")],
@@ -576,7 +575,7 @@ async def test_a_prompt_of_the_editors_mcp_server_is_a_command(tmp_path: Path) -
         made = await connection.new_session(cwd=str(hermes.work), mcp_servers=[library])
         await connection.prompt(
             session_id=made.session_id,
-            prompt=[helpers.text_block("/lib:review a.py @lib:notes://today")],
+            prompt=[acp.helpers.text_block("/lib:review a.py @lib:notes://today")],
         )
         body = server.posts[-1].body.decode()
         assert "Review a.py and look for" in body
@@ -592,7 +591,8 @@ async def test_a_prompt_of_the_editors_mcp_server_is_a_command(tmp_path: Path) -
                 for command in update.available_commands
             )
         )
-        with pytest.raises(RequestError, match="needs: path"):
+        with pytest.raises(acp.RequestError, match="needs: path"):
             await connection.prompt(
-                session_id=made.session_id, prompt=[helpers.text_block("/lib:review")]
+                session_id=made.session_id,
+                prompt=[acp.helpers.text_block("/lib:review")],
             )

@@ -5,12 +5,10 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
+from tests.fakes.first_use import OnFirstUse
 
 from hermes.app import build
 from hermes.events import Bus
@@ -18,6 +16,13 @@ from hermes.schema.events import SessionCreated
 from hermes.schema.messages import UserMessage
 from hermes.settings import Home, Settings
 from hermes.testing.installed import InstalledHermes, executable
+
+if TYPE_CHECKING:
+    import mcp
+    from mcp.client import streamable_http
+else:
+    mcp = OnFirstUse("mcp")
+    streamable_http = OnFirstUse("mcp.client.streamable_http")
 
 READERS = {"sessions_list", "sessions_search", "sessions_read", "memory_read"}
 
@@ -35,15 +40,18 @@ def text_of(result: Any) -> str:
 
 
 @asynccontextmanager
-async def client_of(streams: Any) -> AsyncIterator[ClientSession]:
-    async with streams as (reading, writing, *_), ClientSession(reading, writing) as it:
+async def client_of(streams: Any) -> AsyncIterator["mcp.ClientSession"]:
+    async with (
+        streams as (reading, writing, *_),
+        mcp.ClientSession(reading, writing) as it,
+    ):
         await it.initialize()
         yield it
 
 
 def on_stdio(hermes: InstalledHermes, *options: str) -> Any:
-    return stdio_client(
-        StdioServerParameters(
+    return mcp.stdio_client(
+        mcp.StdioServerParameters(
             command=str(executable()),
             args=["mcp", "serve", *options],
             env=hermes.environ(),
@@ -122,7 +130,9 @@ async def test_over_http_a_key_sees_what_its_scopes_allow(tmp_path: Path) -> Non
     async with asyncio.timeout(120), over_http(hermes) as url:
         async with (
             http_client(reader) as line,
-            client_of(streamable_http_client(url, http_client=line)) as client,
+            client_of(
+                streamable_http.streamable_http_client(url, http_client=line)
+            ) as client,
         ):
             names = {one.name for one in (await client.list_tools()).tools}
             assert names == READERS - {"memory_read"}

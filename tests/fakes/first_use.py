@@ -11,4 +11,6 @@ class OnFirstUse:
         self._name = name
 
     def __getattr__(self, wanted: str) -> Any:
+        if wanted.startswith("_"):  # pytest asks each name in a module what it is
+            raise AttributeError(wanted)
         return getattr(import_module(self._name), wanted)

@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
-import nio
 import pytest
-from nio.crypto.attachments import decrypt_attachment, encrypt_attachment
 from tests.fakes.chat_server import Failure
+from tests.fakes.first_use import OnFirstUse
 from tests.fakes.matrix_server import BOT, TOKEN, MatrixServer, user
 from tests.integration.gateway.harness import until
 from tests.integration.gateway.platforms import PNG, Running, asks_to_write, running
@@ -20,6 +19,13 @@ from hermes.settings.chat_platforms import MatrixSettings
 from hermes.settings.gateway import GatewaySettings
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse
+
+if TYPE_CHECKING:
+    import nio
+    from nio.crypto import attachments
+else:
+    nio = OnFirstUse("nio")
+    attachments = OnFirstUse("nio.crypto.attachments")
 
 
 @asynccontextmanager
@@ -369,11 +375,14 @@ class EncryptedPerson:
         )
         assert isinstance(sent, nio.RoomSendResponse)
 
-    async def reads(self, text: str, kind: type = nio.RoomMessageText) -> Any:
+    async def reads(self, text: str, kind: type | None = None) -> Any:
         """Waits for a message of the bot that this device can decrypt."""
         for _ in range(20):
             for event in self.events:
-                is_it = isinstance(event, kind) and event.sender == BOT
+                is_it = (
+                    isinstance(event, kind or nio.RoomMessageText)
+                    and event.sender == BOT
+                )
                 if is_it and text in event.source["content"]["body"]:
                     return event
             await self.sync()
@@ -382,7 +391,7 @@ class EncryptedPerson:
 
 def encrypted_picture(server: MatrixServer) -> dict[str, Any]:
     """A message with a picture whose content only its readers can decrypt."""
-    server.files["pic"], keys = encrypt_attachment(PNG)
+    server.files["pic"], keys = attachments.encrypt_attachment(PNG)
     return {
         "msgtype": "m.image",
         "body": "look",
@@ -412,7 +421,7 @@ async def test_an_encrypted_room_is_read_and_answered_with_files_after_a_restart
                 sent = await person.reads("report.txt", nio.RoomEncryptedFile)
                 stored = server.files[sent.url.rpartition("/")[2]]
                 keys = (sent.key["k"], sent.hashes["sha256"], sent.iv)
-                assert decrypt_attachment(stored, *keys) == b"a report"
+                assert attachments.decrypt_attachment(stored, *keys) == b"a report"
                 said = harness.said(f"matrix/{room}")[0]
                 assert isinstance(said, UserMessage)
                 assert Path(said.images[0].source).read_bytes() == PNG  # noqa: ASYNC240 - nothing else waits
