@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
     acp = OnFirstUse("acp")
 
-TIMEOUT_S = 40.0
+TIMEOUT_S = 90.0  # a process may take a minute to start on a busy machine
 WRITE = ServedCall(
     name="write_file", arguments='{"path": "made.txt", "content": "hello\\n"}'
 )

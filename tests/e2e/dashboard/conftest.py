@@ -134,9 +134,8 @@ async def running(folder: Path, settings: str = "") -> AsyncIterator[Board]:
         hermes.home.mkdir()
         config = f"model:\n  default: {MODEL}\n{settings}"
         (hermes.home / "config.yaml").write_text(config)
-        own = (
-            folder / "user"
-        )  # a shell on the page must not read the start-up files of whoever runs the tests
+        # A shell on the page must not read the start-up files of whoever runs the tests.
+        own = folder / "user"
         own.mkdir()
         async with started(hermes, HOME=str(own)) as (url, link):
             board = Board(hermes, model, replies)
