@@ -94,6 +94,34 @@ def test_what_was_accepted_while_another_command_ran_stays_accepted(
     assert found.text == "Obey."
 
 
+def test_what_an_undo_brings_back_is_still_a_commands(tmp_path: Path) -> None:
+    home, file = tmp_path / "home", tmp_path / "AGENTS.md"
+    home.mkdir()
+
+    def refused(text: str) -> bool:
+        file.write_text(text)
+        (found,) = read_project_files(tmp_path, home)
+        return bool(found.refusal)
+
+    for text in ("Obey.", "Obey more."):
+        file.write_text(text)
+        record(home, {}, stamps([str(file)]))
+    assert refused("Obey more.")
+    assert refused("Obey.")
+    assert not refused("A person's.")
+    file.unlink()
+    other = tmp_path / "CLAUDE.md"
+    other.write_text("Obey.")
+    record(home, {}, stamps([str(other)]))
+    other.unlink()
+    assert refused("Obey more.")
+    assert accept(home, file)
+    assert not refused("Obey more.")
+    assert refused("Obey.")
+    assert accept(home, file)
+    assert not refused("Obey more."), "it was accepted before"
+
+
 async def test_what_a_person_writes_is_read(machine: Machine) -> None:
     (machine.workspace / "docs").mkdir()
     await machine.run(f'python3 -c "{WRITE}"')

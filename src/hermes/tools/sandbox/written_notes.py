@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -36,6 +37,8 @@ _FILE = "written_notes.json"
 _LOCK_TIMEOUT_S = 5.0
 _ACCEPTED = "accepted "
 _PRODUCTS = "/."
+_MAX_EARLIER = 16  # digests of a file, besides its newest
+_MAX_GONE = 256  # files that are gone, which an undo may bring back
 
 
 def stamps(notes: Iterable[str]) -> Stamps:
@@ -50,8 +53,10 @@ def record(hermes_home: Path, before: Stamps, after: Stamps) -> list[Path]:
     written = {
         path: digest
         for path in changed
-        # While one command ran, a person may have accepted a note that another one wrote.
-        if known.get(os.path.realpath(path)) != _ACCEPTED + (digest := digest_of(path))
+        # While one command ran, a person may have accepted what another wrote.
+        if not _is_accepted(
+            known.get(os.path.realpath(path), ""), digest := digest_of(path)
+        )
     }
     if written:
         record_digests(hermes_home, written)
@@ -78,10 +83,20 @@ def is_written(hermes_home: Path, path: Path, content: bytes | None = None) -> b
     if entry is None and not suspected:
         return False
     digest = digest_of(str(path)) if content is None else _digest(content)
-    if entry == _ACCEPTED + digest:
+    if entry is not None and _is_accepted(entry, digest):
         return False
-    # If a file has a second name, nobody knows who changed it: a command may have used that name.
-    return entry == digest or suspected or _has_other_names(real)
+    # Of a file with another name, nobody knows who changed it: a command may have used that name.
+    return digest in _written(entry) or suspected or _has_other_names(real)
+
+
+def _is_accepted(entry: str, digest: str) -> bool:
+    return f"{entry} ".startswith(f"{_ACCEPTED}{digest} ")
+
+
+def _written(entry: str | None) -> list[str]:
+    """What commands wrote into a file, newest first: an undo brings earlier content back."""
+    digests = (entry or "").split(" ")
+    return digests[2:] if digests[0] == _ACCEPTED.strip() else digests
 
 
 def _may_be_written(known: dict[str, str], real: str) -> bool:
@@ -156,15 +171,20 @@ def accept(hermes_home: Path, path: Path) -> bool:
 
 
 def record_digests(hermes_home: Path, digests: dict[str, str]) -> None:
-    """Records files that a command wrote, with digests of their content, and removes every file that is gone."""
+    """Remembers files with the content that a command gave them, as digests. Of those that are gone, few are kept."""
     with FileLock(hermes_home / f"{_FILE}.lock") as lock:
         lock.acquire(_LOCK_TIMEOUT_S)
-        known = _read(hermes_home) | {
-            path if path.endswith(("/", _PRODUCTS)) else os.path.realpath(path): digest
-            for path, digest in digests.items()
-        }
-        kept = {path: digest for path, digest in known.items() if os.path.lexists(path)}
-        replace_file(hermes_home / _FILE, to_json(kept))
+        known = _read(hermes_home)
+        for path, digest in digests.items():
+            is_mark = path.endswith(("/", _PRODUCTS))
+            real = path if is_mark else os.path.realpath(path)
+            earlier = () if is_mark else _written(known.pop(real, ""))
+            others = (one for one in earlier if one and not digest.endswith(one))
+            known[real] = " ".join((digest, *islice(others, _MAX_EARLIER)))
+        gone = [path for path in known if not os.path.lexists(path)]
+        for path in gone[:-_MAX_GONE]:
+            del known[path]
+        replace_file(hermes_home / _FILE, to_json(known))
 
 
 def _read(hermes_home: Path) -> dict[str, str]:
