@@ -1,7 +1,7 @@
 // The tools that Hermes has to work with.
 /** @import { ToolInfo } from "../../types/page.d.ts" */
 import { api } from "../../app/api.js";
-import { Empty, Tag } from "../../app/parts/basics.js";
+import { Empty, Tag, Words } from "../../app/parts/basics.js";
 import { t, withElements } from "../../app/translation.js";
 import { html, useState } from "../../app/ui.js";
 import { useLoaded, whenLoaded } from "../loading.js";
@@ -60,7 +60,7 @@ function Tool({ one }) {
         <span class="spring" />
         ${one.offered ? html`<${Tag} kind="good">${t("offered")}<//>` : html`<${Tag}>${t("not offered")}<//>`}
       </div>
-      <p class="muted small">${one.summary}</p>
+      <p class="muted small"><${Words} text=${one.summary} /></p>
     </li>
   `;
 }
