@@ -136,7 +136,7 @@ TALK_EXAMPLES: tuple[tuple[str, str], ...] = (
     ("which files are here?", "work"),
     (
         "what is express.js?",
-        "A small web framework for Node.js: it routes requests and sends answers.",
+        "Express.js is a small web framework for Node.js. It routes requests to functions and sends their answers.",
     ),
     ("what does notes.txt say?", "work"),
     (
@@ -146,10 +146,13 @@ TALK_EXAMPLES: tuple[tuple[str, str], ...] = (
     ("save it as poem.txt", "work"),
     (
         "how do I list files in bash?",
-        "Use `ls`; `ls -la` also shows hidden files.",
+        "Use `ls`. With `ls -la` you also see hidden files and details such as size and owner.",
     ),
     ("run the tests", "work"),
-    ("what is 12 * 3?", "36"),
+    (
+        "2 pens cost 3 euros. How much do 6 pens cost?",
+        "One pen costs 3 / 2 = 1.50 euros, so 6 pens cost 6 * 1.50 = 9 euros.",
+    ),
     ("fix the bug", "work"),
     (
         "write a function that adds two numbers",
@@ -162,8 +165,8 @@ TALK_EXAMPLES: tuple[tuple[str, str], ...] = (
     ("thanks!", "You're welcome!"),
     ("what's the weather?", "I can't look that up: I have no internet."),
     ("what does this project do?", "work"),
-    ("what is the capital of Peru?", "Lima."),
-    ("and of Chile?", "Santiago."),
+    ("what is the capital of Peru?", "The capital of Peru is Lima."),
+    ("and of Chile?", "The capital of Chile is Santiago."),
     ("remind me to call Tom", "work"),
     ("did Anna write back to me?", "I can't know that: I don't see your messages."),
     (
@@ -171,8 +174,12 @@ TALK_EXAMPLES: tuple[tuple[str, str], ...] = (
         "```sql\nSELECT city, COUNT(*) FROM users GROUP BY city;\n```",
     ),
     ("Lies brief.txt", "work"),
-    ("Wie alt ist die Erde?", "Etwa 4,5 Milliarden Jahre."),
-    ("translate 'cat' to French", "chat"),
+    ("Wie alt ist die Erde?", "Die Erde ist etwa 4,5 Milliarden Jahre alt."),
+    ("translate 'cat' to French", "'Cat' is \"chat\" in French."),
+    (
+        "I can't fall asleep. Any advice?",
+        "Go to bed at the same time every day, and keep the room dark and cool. Put the phone away an hour before.",
+    ),
     ("how many files are in this folder?", "work"),
 )
 """Requests in the plain chat with their answers, or the word for work."""
