@@ -1,5 +1,5 @@
-"""The commands of Hermes: each is one typed function, whichever surface it is given on.
+"""The commands of Hermes: each is one typed function, used by every surface.
 
-`command` has the decorator, `table` finds commands, `views` says what a result looks like. To add a command, write a
-function in the module of its topic; the shell, the chats, HTTP and the reference page take it from there.
+`command` has the decorator, `table` finds commands, `views` describes results. To add a command, write a function in
+the module of its topic; the shell, the chats, HTTP and the reference page use that function.
 """

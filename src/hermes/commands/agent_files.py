@@ -1,4 +1,4 @@
-"""Agents from files: list, show, write and remove them. `/agents` is about those that work right now."""
+"""Agents from files: list, show, write and remove them. `/agents` shows the agents that are working now."""
 
 import re
 from collections.abc import Iterable

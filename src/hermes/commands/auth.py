@@ -1,4 +1,4 @@
-"""Sign-ins: signing in with accounts instead of keys, and the accounts that there are. No token is ever shown."""
+"""Sign-ins: signing in with accounts instead of keys, and managing the accounts. No token is ever shown."""
 
 import asyncio
 from collections.abc import Iterable

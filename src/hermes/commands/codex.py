@@ -1,4 +1,4 @@
-"""Codex as the engine of turns: switching to it and back, and its state."""
+"""Codex as the engine of turns: switching to codex and back, and the state of codex."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal

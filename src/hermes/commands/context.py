@@ -1,4 +1,5 @@
-"""What a command is given: the home, the app, the session it is about, and the person's surface."""
+"""`CommandContext`, the first argument of a command: the home, the app, the session it is about, and the person's
+surface."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""Import what another agent has stored: a plan first, a report after, and undo. The source is never changed."""
+"""Import data of another agent: a plan before, a report after, and undo. The source is never changed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, TypedDict, Unpack

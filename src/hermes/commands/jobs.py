@@ -1,4 +1,4 @@
-"""Jobs that run at certain times: making, listing and changing them, when they run, and how their runs ended."""
+"""Scheduled jobs: making, listing and changing them, their next runs, and how past runs ended."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

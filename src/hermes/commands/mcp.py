@@ -1,4 +1,4 @@
-"""MCP servers: which there are, adding, testing and removing one. Secrets are only referred to."""
+"""MCP servers: list, add, test and remove them. Secrets are only referred to by name."""
 
 import asyncio
 import re

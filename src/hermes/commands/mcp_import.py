@@ -1,4 +1,4 @@
-"""Importing MCP servers from other programs: a plan first, then a yes. Nothing is started."""
+"""Importing MCP servers from other programs: shows a plan, asks, then imports. Nothing is started."""
 
 import shlex
 from collections.abc import Iterable

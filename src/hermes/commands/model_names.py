@@ -1,4 +1,4 @@
-"""Checks the name of a model against the list of the service that has it."""
+"""Checks the name of a model against the list of the service that serves it."""
 
 import asyncio
 import difflib

@@ -1,4 +1,4 @@
-"""Models: which there are, which one answers, and the tokens and cost of their calls."""
+"""Models: list them, choose the one that answers, and show the tokens and cost of their calls."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence

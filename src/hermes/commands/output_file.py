@@ -1,4 +1,5 @@
-"""Files that commands write on request: never over an existing one unless told to, whole or not at all."""
+"""Files that commands write on request: they replace an existing file only if told to, and are written completely or
+not at all."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Checks of `hermes doctor`: documents, who looks at pictures, OCR, who makes pictures, the browser. Nothing is called."""
+"""Checks of `hermes doctor`: documents, the model that looks at pictures, OCR, the service that makes pictures, the
+browser. No service is called."""
 
 from importlib.util import find_spec
 

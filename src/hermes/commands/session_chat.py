@@ -1,7 +1,7 @@
 """A chat for commands on surfaces that show sessions in a way of their own, such as an editor or a web page.
 
-It implements `Conversation` and `Surface`. What a command says before its result is kept in `notes`; how another session
-is opened is up to the surface.
+It implements `Conversation` and `Surface`. Messages of a command before its result are kept in `notes`; the surface
+decides how to open another session.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The store: which database holds your sessions, its state, and copying everything to another one."""
+"""The store: the database that holds your sessions, its state, and copying everything to another one."""
 
 from collections.abc import Iterable
 from typing import Annotated

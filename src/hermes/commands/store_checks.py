@@ -1,4 +1,4 @@
-"""The checks of `hermes doctor` for PostgreSQL and NATS: each is asked about itself, and nothing is changed."""
+"""The checks of `hermes doctor` for PostgreSQL and NATS: each server reports its own state, and nothing is changed."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Commands about speech: what is set up, what can be downloaded, and trying it."""
+"""Commands about speech: show what is set up, download models, and try speech out."""
 
 from collections.abc import Iterable
 from pathlib import Path

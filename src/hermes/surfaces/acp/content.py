@@ -1,4 +1,4 @@
-"""The content of an editor's prompt: text, mentioned files and pictures, which become one message."""
+"""The content of an editor's prompt: its text, mentioned files and pictures, joined into one message."""
 
 import base64
 import binascii

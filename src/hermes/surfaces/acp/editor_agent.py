@@ -1,4 +1,4 @@
-"""`EditorAgent`: what an editor can ask of Hermes by the Agent Client Protocol."""
+"""`EditorAgent`: handles an editor's requests of the Agent Client Protocol."""
 
 import asyncio
 import functools

@@ -1,4 +1,5 @@
-"""The files of an editor, by its `fs/read_text_file` and `fs/write_text_file`, for tools that run in threads."""
+"""Reads and writes files through the editor (`fs/read_text_file`, `fs/write_text_file`), for tools that run in
+threads."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Passes Hermes' requests and questions to the person at the editor, and writes down their answers.
+"""Passes Hermes' requests and questions to the person at the editor, and records the answers.
 
 If the editor has no dialogue for them, the policy decides at once: what needs approval is denied.
 """

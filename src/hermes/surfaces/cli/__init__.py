@@ -1,4 +1,4 @@
-"""The `hermes` command. `main` answers `--version` by itself; everything else is loaded when it is needed."""
+"""The `hermes` command. `main` answers `--version` by itself; it loads everything else only when needed."""
 
 import gc
 import os

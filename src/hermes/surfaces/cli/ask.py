@@ -1,8 +1,8 @@
 """One question, one answer: `hermes "question"` and `hermes -z "prompt"`.
 
-Stdout gets the answer and nothing else, or with `--json` every event. What happens meanwhile is shown on stderr when
-that is a terminal. The exit code tells how it went: 0 done, 1 failed (or a check of the project's rules did), 3 refused
-or not approved, 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP.
+Stdout gets the answer and nothing else, or with `--json` every event. Progress is shown on stderr if that is a
+terminal. Exit codes: 0 done, 1 failed (the turn, or a check of the project's rules), 3 refused or not approved, 130
+interrupted, 143 and 129 ended by SIGTERM and SIGHUP.
 """
 
 import asyncio

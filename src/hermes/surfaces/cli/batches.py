@@ -1,4 +1,5 @@
-"""`hermes batch run` and `resume`: runs rows until all are done, with a bar at a terminal and plain lines elsewhere."""
+"""`hermes batch run` and `resume`: runs rows until all are done, with a progress bar at a terminal and plain lines
+elsewhere."""
 
 import asyncio
 import signal

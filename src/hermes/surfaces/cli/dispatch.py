@@ -1,7 +1,7 @@
 """Runs one command line: finds the command, and turns its result or error into a message and an exit code.
 
-A word that is a command is that command; anything else is a question. Exit codes: 0 done, 1 failed, 2 wrong usage,
-3 refused or not approved, 130 interrupted, 141 the reader of our output went away.
+If the first word is a command, it runs that command; otherwise the whole line is a question. Exit codes: 0 done, 1
+failed, 2 wrong usage, 3 refused or not approved, 130 interrupted, 141 the reader of the output has closed it.
 """
 
 import contextlib

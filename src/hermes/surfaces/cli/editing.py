@@ -1,9 +1,9 @@
 """Commands that open an editor: on a draft of config.yaml, on a memory file, and on an agent.
 
-Only a valid draft is installed, and none is ever lost.
+Only a valid draft replaces the file, and no draft is ever lost.
 
-The draft's name holds a digest of the config.yaml that it was made from. So a change made meanwhile, by `config set` in
-another window, is noticed and not undone.
+The draft's name holds a digest of the config.yaml that it was made from, so that a change made meanwhile, such as by
+`config set` in another window, is noticed and not overwritten.
 """
 
 import hashlib

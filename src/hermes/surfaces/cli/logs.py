@@ -1,7 +1,9 @@
-"""The log of Hermes itself, `logs/hermes.log`: made by the first record, for this user only, without secrets.
+"""The log of Hermes itself, `logs/hermes.log`: created by the first record, readable only by this user, without
+secrets.
 
-A record that repeats is written once, then counted, so a failing loop can't fill the disk. The file stays open once it
-exists, and until then a file handle is reserved for it: a process that has run out of handles can still log that.
+A record that repeats is written once, then counted, so a failing loop can't fill the disk. The file stays open once
+it exists, and until then a file handle is reserved for it, so a process that has run out of handles can still log
+that.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""The option `--profile NAME`, which any command line may have. It is taken out before anything else is read."""
+"""The option `--profile NAME`, which any command line may have. It is removed before anything else is parsed."""
 
 from hermes.errors import HermesError, UsageError, translated
 from hermes.settings.load import choose_profile, find_home

@@ -1,4 +1,4 @@
-"""A command line that names no command: a question with its options, and what is piped into it."""
+"""A command line that names no command: a question with its options, and the text piped into it."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""`hermes worker`: runs turns for the other machines until a signal, then drains."""
+"""`hermes worker`: runs turns for other processes until a signal, then drains."""
 
 import asyncio
 import signal

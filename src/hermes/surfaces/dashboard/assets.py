@@ -1,7 +1,7 @@
 """The files of the page: under versioned addresses, compressed, and the modules joined into bundles.
 
-`/static/v/VERSION/...` never changes, so a browser keeps it; VERSION is a hash of all files. The page at `/` names the
-version, and is the only file that a browser asks for again. A file that changes on disk makes another version.
+`/static/v/VERSION/...` never changes, so a browser keeps it; VERSION is a hash of all files. The page at `/` names
+the version, and is the only file that a browser requests again. When a file changes on disk, the version changes.
 """
 
 import asyncio

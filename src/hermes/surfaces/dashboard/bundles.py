@@ -1,11 +1,12 @@
 """Joins the modules of the page into a few files, so that a browser asks for few.
 
 There is no build step: the files in `static` are what is edited, and a bundle is made when a page first needs it.
-`main.js` holds the frame and the chat; each other view that is imported on demand has a bundle of its own. In a bundle every
-module is a function that returns its exports; `modules` has them by path, so a module in two bundles runs once.
-Imports from a module that only passes on what others export go to those others: it would bring all of them into a bundle.
-This relies on how the modules are written, and refuses anything else: one statement per import or export, at the
-start of a line; no import cycle; exports that are never assigned again.
+`main.js` holds the frame and the chat; each other view that is imported on demand has its own bundle. In a bundle,
+every module is a function that returns its exports; `modules` maps paths to these functions, so a module in two
+bundles runs once. An import from a module that only re-exports is resolved to the modules that define the names;
+otherwise a bundle would contain everything that the module re-exports. This relies on how the modules are written,
+and refuses anything else: one statement per import or export, at the start of a line; no import cycle; exports that
+are never assigned again.
 """
 
 import posixpath

@@ -1,8 +1,8 @@
-"""Credentials of a home's dashboards: signed tokens and cookies, and codes for one use.
+"""Credentials of a home's dashboards: signed tokens and cookies, and one-time codes.
 
-Signed credentials carry their scopes and their expiry themselves, so they survive a
-restart, and `hermes dashboard --print-token` needs no running dashboard. The key lies in
-a file that only this user can read; a new key voids everything that was signed before.
+Signed credentials carry their scopes and their expiry themselves, so they survive a restart, and `hermes dashboard
+--print-token` needs no running dashboard. The key is in a file that only this user can read; a new key invalidates
+everything that was signed before.
 """
 
 import base64

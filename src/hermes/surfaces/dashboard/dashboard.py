@@ -1,4 +1,4 @@
-"""`Dashboard`: the parts of a running dashboard, as its routes see them."""
+"""`Dashboard`: the parts of a running dashboard that its routes use."""
 
 import asyncio
 from collections.abc import Callable

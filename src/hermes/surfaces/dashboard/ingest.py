@@ -1,4 +1,5 @@
-"""Events from other processes: what arrives on `/api/pub` is published here, and passed on to the channel's watchers."""
+"""Receives events from other processes on `/api/pub`, publishes them in this process, and passes them to the
+channel's watchers."""
 
 import asyncio
 import logging

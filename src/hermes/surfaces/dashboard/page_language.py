@@ -1,4 +1,5 @@
-"""The language of a browser: each request is answered in the one that it accepts, and the page gets its sentences."""
+"""The language of a browser: each request is answered in the language that it accepts, and the page gets that
+language's sentences."""
 
 import hashlib
 import importlib.resources

@@ -1,8 +1,9 @@
-"""Origins for previews whose scripts run: names of this machine that nothing else has.
+"""Separate origins for previews whose scripts run: unused names of this machine.
 
-A browser connects to a server before it asks any policy whether a frame may go there. Only a document can cancel that
-in time, by the event `navigate`, and a browser tells no document without an origin of such events. So on this machine a
-preview gets an origin that is its own: `preview-RANDOM.localhost`. It shares neither cookies nor storage with the page.
+When a frame navigates, the browser connects to the server before it checks any policy. Only the document in the frame
+can cancel the navigation in time, in the event `navigate`, which browsers send only to documents that have an origin.
+So on this machine, each preview gets an origin of its own: `preview-RANDOM.localhost`. It shares neither cookies nor
+storage with the page.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The position up to which the events of each publisher have arrived.
 
-It is kept in a memory-mapped file of fixed size. So a dashboard that was killed knows what
-it has published, and does not publish it again.
+It is kept in a memory-mapped file of fixed size, so that a dashboard that was killed knows which events it has
+published, and does not publish them again.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Web push: tells browsers that have no page open that something waits or has finished.
 
-A push carries no text. The service worker asks this dashboard what happened, with its cookie, so the push services on
-the way learn only that there was something. `cryptography` signs the requests (VAPID, RFC 8292).
+A push carries no text. The service worker asks this dashboard what happened, with its cookie, so the push service in
+between learns only that something happened. `cryptography` signs the requests (VAPID, RFC 8292).
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The dashboard's connections on uvicorn: fast enough for terminals, and closed for peers that read nothing."""
+"""The dashboard's connections on uvicorn: fast enough for terminals, and closed if the peer stops reading."""
 
 import asyncio
 import struct

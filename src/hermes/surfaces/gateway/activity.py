@@ -1,4 +1,4 @@
-"""Shows in a chat that a turn runs: "typing", the tools that run, and that it is still working."""
+"""Shows in a chat that a turn runs: "typing", the tools that run, and that the turn is still working."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,6 @@
 """Delivers one session to its chat: reads the log from where it left off and shows what is new.
 
-A reply that is being written is shown by editing messages. A delivery lives only while
-something is going on.
+A reply that is being written is shown by editing messages. A delivery exists only while the session is active.
 """
 
 import asyncio

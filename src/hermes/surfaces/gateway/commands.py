@@ -1,4 +1,5 @@
-"""Slash commands in a chat app: those of the table that a role may use, and a few of its own. Skills are commands too."""
+"""Slash commands in a chat app: those of the command table that a role may use, and a few that only chat apps have.
+Skills are commands too."""
 
 import asyncio
 import functools

@@ -1,4 +1,4 @@
-"""Helpers for adapters whose library keeps a connection: watching it, and its log."""
+"""Helpers for adapters whose library keeps a connection: they watch the connection and the library's log."""
 
 import asyncio
 import logging

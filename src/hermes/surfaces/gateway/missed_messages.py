@@ -1,4 +1,4 @@
-"""What an adapter knows of the past: the threads in which Hermes takes part, and chats with missed messages."""
+"""What an adapter remembers: the threads in which Hermes takes part, and since when messages may have been missed."""
 
 from pathlib import Path
 from typing import NamedTuple

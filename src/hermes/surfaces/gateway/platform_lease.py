@@ -1,7 +1,7 @@
-"""One gateway at a time holds the connection to a chat platform, of all gateways that share a store.
+"""Of all gateways that share a store, one at a time holds the connection to a chat platform.
 
-The others wait and take over when its lease has ended. A gateway that could not renew its lease in time lets go by its
-own clock, so that it sends nothing that its successor sends too.
+The others wait and take over when its lease has ended. A gateway that could not renew its lease in time disconnects by
+its own clock, so that it sends nothing that its successor also sends.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """The gateways of all profiles: one process for each, kept running by this one.
 
-The processes share nothing but the program: each has its own home, and an environment without the keys of this shell or
-of another profile. One that ends is started again, later each time. SIGTERM lets all of them finish their turns.
+The processes share nothing but the program: each has its own home, and an environment without the keys of this shell
+or of another profile. A gateway that ends is started again, after a longer wait each time. SIGTERM lets all of them
+finish their turns.
 """
 
 import asyncio

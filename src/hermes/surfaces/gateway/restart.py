@@ -1,7 +1,7 @@
 """Restarting a gateway as another copy of Hermes: it drains, then its process becomes the new program.
 
-Whoever started it, a terminal or systemd, keeps the same process. The wish is a file, because the new program may be of
-another version, which can't ask the old one in any other way.
+Whoever started it, a terminal or systemd, keeps the same process. The request is a file, because the new program may
+be another version, which can't ask the old one in any other way.
 """
 
 import time

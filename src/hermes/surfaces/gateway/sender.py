@@ -1,7 +1,7 @@
 """Sends and edits messages until they have arrived, and records that in the ledger.
 
-After a crash, only what is not known to have arrived is sent again. A message whose
-beginning was sent is finished by editing it, which may safely happen twice.
+After a crash, it sends again only messages that are not known to have arrived. It finishes a message whose beginning
+was sent by editing it, which is safe to do twice.
 """
 
 import asyncio

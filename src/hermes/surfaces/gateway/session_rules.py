@@ -1,6 +1,6 @@
 """The rules that decide which messages share a session: by chat, thread or person.
 
-The settings add rules in front.
+Rules from the settings come first.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""`gateway/status.json`: the state of a running gateway, and whether it is still true."""
+"""`gateway/status.json`: the state of a running gateway, and whether that state is still current."""
 
 import contextlib
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Keeps one part of the gateway running: ends a connect that hangs, tries again, reports its state."""
+"""Keeps one part of the gateway running: ends a connection attempt that hangs, tries again, reports the part's
+state."""
 
 import asyncio
 import logging

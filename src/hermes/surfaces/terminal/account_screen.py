@@ -1,4 +1,5 @@
-"""The screen that signs in with an account: which one, then a link and perhaps a code while it is waited for."""
+"""The screen that signs in with an account: choose the account, then see the link, and a code if there is one, until
+the sign-in is done."""
 
 from hermes.app.sign_ins import PendingSignIn, SignInOptions, SignIns
 from hermes.errors import HermesError, for_reader

@@ -1,4 +1,4 @@
-"""The person's editor: which one it is, and a text that is edited in it."""
+"""Finds the person's editor, and lets them edit a text in it."""
 
 import shlex
 import subprocess

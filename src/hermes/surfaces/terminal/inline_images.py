@@ -1,6 +1,6 @@
 """Pictures in a terminal that can show them: by kitty's or iTerm2's protocol, or as sixels.
 
-Which one is told by the environment alone. A terminal that is not known gets no picture: it would print garbage.
+The environment alone decides which one. An unknown terminal gets no picture, because it would print garbage.
 """
 
 import base64

@@ -1,4 +1,5 @@
-"""Menus that are drawn in place and answered with arrow keys, numbers or one key. What was drawn disappears afterwards."""
+"""Menus that are drawn in place and answered with arrow keys, numbers or one key. A menu disappears once it is
+answered."""
 
 import asyncio
 import os

@@ -1,4 +1,5 @@
-"""Progress on stderr: a line that is redrawn in place at a terminal; elsewhere the caller prints lines now and then."""
+"""Progress on stderr: at a terminal, a line that is redrawn in place; elsewhere, the caller prints a line now and
+then."""
 
 import sys
 import time

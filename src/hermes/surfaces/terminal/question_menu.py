@@ -1,4 +1,4 @@
-"""A question to the person as a menu: choices with keys, a second step for a rule, and typing of words.
+"""A question to the person as a menu: choices with keys, a second step for a rule, and typed text.
 
 `QuestionMenu` is the state machine. It knows no terminal: a live screen passes keys to `press` and draws `rows`; a
 plain one prints the choices and passes whole lines to `line`.

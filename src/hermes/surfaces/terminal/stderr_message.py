@@ -1,4 +1,5 @@
-"""Messages on stderr, beside the output: wrapped to the terminal, without control characters; also what Hermes waits for."""
+"""Messages on stderr, beside the output: wrapped to the terminal, without control characters. Also shows what Hermes
+is waiting for."""
 
 import contextlib
 import logging

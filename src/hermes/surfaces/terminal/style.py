@@ -1,4 +1,4 @@
-"""Terminal styles: colour where it is wanted, and no control characters from values."""
+"""Terminal styles: colour only where it is wanted, and values without control characters."""
 
 import functools
 import os

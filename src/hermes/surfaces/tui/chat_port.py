@@ -1,4 +1,4 @@
-"""The chat in the terminal as commands see it: the conversation, and the surface that shows what they tell."""
+"""The chat in the terminal as commands see it: the conversation, and the surface that shows what commands print."""
 
 import asyncio
 import time

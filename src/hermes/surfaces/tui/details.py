@@ -1,4 +1,4 @@
-"""What the chat shows only in part: whole outputs, diffs and thinking, for Ctrl-O."""
+"""Whole outputs, diffs and thinking, of which the chat shows only a part; Ctrl-O opens them."""
 
 from collections import deque
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""Keys that are typed before the chat's prompt is there.
+"""Keys that a person types before the chat's prompt appears.
 
-A terminal that edits its own lines turns Enter into a new line and shows what is typed. From the first moment of a chat
-it does neither; what was typed even before is read here, and typed again at the prompt.
+A terminal that edits its own lines turns Enter into a new line and echoes keys. A chat turns both off as soon as it
+starts. Keys that were typed even earlier are read here and entered at the prompt.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Work in the background when a person leaves the chat: it is stopped, or continued by a process without a terminal."""
+"""Background work when a person leaves the chat: it is stopped, or continued by a process without a terminal."""
 
 import asyncio
 import os

@@ -1,4 +1,5 @@
-"""The mouse on the live screen. It is the terminal's, to select and scroll text, except while a menu or a list is open."""
+"""The mouse on the live screen. The terminal handles it (to select and scroll text), except while a menu or a list
+is open."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING

@@ -1,5 +1,5 @@
-"""Shift-Tab: goes through the modes. A mode takes effect only after a moment, because others may lie on the way to the
-wanted one.
+"""Shift-Tab: goes through the modes. A mode takes effect only after a moment, because a person may press it several
+times to reach the wanted one.
 """
 
 import asyncio

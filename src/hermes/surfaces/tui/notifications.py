@@ -1,9 +1,7 @@
 """Notifications when a chat waits for its user or has finished, and nobody looks at the window.
 
-The terminal reports when its window gets or loses the focus (mode 1004). If it does not, nobody is assumed to look when
-nothing was typed for a while.
-
-The terminal's reports of focus decide whether a notification is needed.
+The terminal reports when its window gets or loses the focus (mode 1004). If it does not report this, a person who has
+typed nothing for a while is assumed not to be looking.
 """
 
 import asyncio

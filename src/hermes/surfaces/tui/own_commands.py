@@ -1,4 +1,5 @@
-"""`!command`: runs a command of the person's own. Its output is logged, and goes to the model with the next message."""
+"""`!command`: runs a command that the person typed. Its output is logged, and sent to the model with the next
+message."""
 
 import asyncio
 import contextlib

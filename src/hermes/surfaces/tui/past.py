@@ -1,4 +1,5 @@
-"""Shows the end of a resumed conversation. It loads little, so that this is seen before the live screen is loaded."""
+"""Shows the end of a resumed conversation. It loads little code, so that the conversation appears before the live
+screen is loaded."""
 
 import sys
 from collections.abc import Sequence

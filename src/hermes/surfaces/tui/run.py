@@ -1,4 +1,4 @@
-"""Runs a chat from the first prompt to the goodbye: the screen, the agent, signals and background work."""
+"""Runs a chat from the first prompt to the last message: the screen, the agent, signals and background work."""
 
 import asyncio
 import signal

@@ -1,6 +1,6 @@
 """The slash commands of the chat in the terminal: finding one, help, and the page of the docs.
 
-They come from the table of commands, beside those that only a terminal has. Nothing of it is loaded before the first `/`.
+They are those of the command table and those that only a terminal has. None is loaded before the first `/`.
 """
 
 import functools

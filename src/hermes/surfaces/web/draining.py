@@ -1,4 +1,5 @@
-"""Lets a server stop without cutting anybody off: what was accepted is answered, what comes later is asked to come back."""
+"""Lets a server stop without breaking off requests: accepted requests are answered, later ones are asked to try
+again."""
 
 import asyncio
 

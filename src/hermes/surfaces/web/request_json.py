@@ -1,6 +1,6 @@
 """Decodes JSON bodies and query strings into a given type.
 
-Whatever was sent, the only error raised is `InvalidRequest`, with the reason.
+Invalid input of any kind raises only `InvalidRequest`, with the reason.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,8 +1,8 @@
-"""Connecting a model from the page: a key or a sign-in, a server of one's own, or a local model.
+"""Connecting a model from the page: with a key or a sign-in, the user's own server, or a local model.
 
 Everything here needs the scope `admin`. A key comes in a body, is tried, and is never sent back; a service is tried
-before it is saved, and no redirect is followed. An address that a person types is called only if it is neither a cloud's
-metadata service nor another link-local one.
+before it is saved, and no redirect is followed. An address that a person types is called only if it is neither a
+cloud's metadata service nor another link-local one.
 """
 
 import asyncio

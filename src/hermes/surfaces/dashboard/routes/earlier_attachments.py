@@ -1,4 +1,4 @@
-"""Attachments of an earlier message, which go along again when it is edited."""
+"""Attachments of an earlier message, which are sent again when that message is edited."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

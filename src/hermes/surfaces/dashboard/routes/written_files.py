@@ -1,7 +1,7 @@
 """Files that a session wrote: read for the page, or downloaded.
 
-A file is served only if a turn of the session changed it, it lies in the session's folder, and it is none that may hold
-secrets. All of that must also be true after links were followed.
+A file is served only if a turn of the session changed it, it lies in the session's folder, and it is not one that may
+hold secrets. All of this must also hold for the file that links lead to.
 """
 
 import os

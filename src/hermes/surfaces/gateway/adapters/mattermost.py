@@ -1,8 +1,8 @@
 """Mattermost, through its REST API (v4) and its WebSocket: messages, threads, edits, files and reactions.
 
-Buttons of Mattermost call an address that its server must reach, so questions are answered
-by number or by a thumb instead. The WebSocket does not repeat what was said while nobody
-listened; that is read after each connect.
+Buttons of Mattermost call an address that its server must reach, so questions are answered by number or by a reaction
+(👍, 👎) instead. The WebSocket does not repeat messages that were sent while nobody listened, so these are read after
+each connect.
 """
 
 import asyncio

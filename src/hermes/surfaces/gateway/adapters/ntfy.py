@@ -1,13 +1,12 @@
 """ntfy: push notifications out, messages in, through its HTTP API.
 
-One topic serves both ways. Hermes' own messages carry a tag, by which they are told from
-those of people, also after a crash.
+One topic serves both ways. Hermes' own messages carry a tag that distinguishes them from those of people, even after
+a crash.
 
-A message of ntfy does not say who sent it. So everybody who can write to the topic is one
-person, `ntfy:TOPIC`, and counts as verified only if the server refuses writers without a
-token, which is tried at each connect. For the same reason there are no buttons: an `http`
-action would need a credential in the message, where every reader of the topic could copy
-it. Questions are answered by writing, which only writers can do.
+A message of ntfy does not say who sent it. So everybody who can write to the topic is one person, `ntfy:TOPIC`, and
+counts as verified only if the server refuses writers without a token. The adapter checks this at each connect. For
+the same reason there are no buttons: an `http` action would need a credential in the message, where every reader of
+the topic could copy it. Questions are answered by writing, which only writers can do.
 """
 
 import asyncio

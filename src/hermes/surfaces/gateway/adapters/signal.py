@@ -1,10 +1,9 @@
 """Signal, through the JSON-RPC daemon of signal-cli over HTTP: its event stream receives, its calls send.
 
-The daemon keeps the account and the keys. Started with `--receive-mode=on-connection`, it
-leaves messages on Signal's server until Hermes listens. A daemon whose events have ids repeats those
-after the last one that Hermes has stored, so a crash loses none. Signal allows few edits of a
-message and has no buttons: a reply appears once it is complete, and a request for approval
-is answered by its number or by a thumb.
+The daemon keeps the account and the keys. Started with `--receive-mode=on-connection`, it leaves messages on Signal's
+server until Hermes listens. A daemon whose events have ids repeats those after the last one that Hermes has stored,
+so a crash loses none. Signal allows few edits of a message and has no buttons: a reply appears once it is complete,
+and a request for approval is answered by its number or by a reaction (👍, 👎).
 """
 
 import asyncio

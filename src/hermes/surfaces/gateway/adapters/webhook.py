@@ -8,7 +8,7 @@ request, or is posted to `gateway.webhook.callback_url`.
     X-Hermes-Signature: sha256=HMAC-SHA256(secret, timestamp + "." + body), in hex
     {"id": "unique", "chat": "deploys", "text": "what failed?", "wait": true}
 
-A request whose time is too far off is refused. One that came before is not handled again:
+A request whose time is too far off is refused. A repeated request is not handled again:
 its `id` (by default the signature) is stored for longer than its time is valid.
 """
 

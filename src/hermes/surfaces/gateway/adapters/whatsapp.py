@@ -1,9 +1,8 @@
 """WhatsApp, through Meta's Cloud API: a signed webhook receives, the Graph API sends.
 
-Meta repeats what was not acknowledged, for days; a message is known by its id. Meta accepts
-messages that it then does not deliver, such as those later than 24 hours after the person's
-last one, and reports that to the webhook. So `send` waits a little for the report, which
-also keeps messages in order.
+Meta repeats unacknowledged messages for days; repeated ones are recognised by their id. Meta accepts messages that it
+then does not deliver, such as those later than 24 hours after the person's last one, and reports that to the webhook.
+So `send` waits a little for the report, which also keeps messages in order.
 """
 
 import asyncio

@@ -1,6 +1,7 @@
 """Tools of the caller: the model calls them, the caller runs them, and the results come with its next request.
 
-Until then the turn waits. The caller is told ids of ours, because two sessions may use the same id for their calls.
+Until then the turn waits. The caller gets call ids that we make, because two sessions may use the same id for their
+calls.
 """
 
 import asyncio

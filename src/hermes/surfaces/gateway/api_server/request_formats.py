@@ -1,6 +1,6 @@
 """The wire formats of OpenAI's requests, read into one; `anthropic_format` reads Anthropic's into the same.
 
-What Hermes can't do is refused where a client would fail if it were ignored.
+An option that Hermes does not support is refused if a client would fail without it, and ignored otherwise.
 """
 
 import base64

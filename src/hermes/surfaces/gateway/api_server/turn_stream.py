@@ -1,6 +1,6 @@
 """One turn as a client sees it: pieces of text as they come, then how it ended.
 
-The turn belongs to the session: it goes on when nobody listens any more.
+The turn belongs to the session: it continues when nobody listens any more.
 """
 
 import asyncio

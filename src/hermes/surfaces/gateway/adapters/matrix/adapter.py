@@ -1,8 +1,8 @@
 """Matrix, through matrix-nio: rooms, encrypted ones too, threads, edits, files, voice messages and reactions.
 
-The place in the stream of events is stored once the messages before it are, so a crash
-repeats messages rather than losing them; their ids are known. The keys of encrypted rooms
-are kept in the gateway's folder.
+The position in the stream of events is stored only after the messages before it, so a crash repeats messages rather
+than losing them; repeated messages are recognised by their ids. The keys of encrypted rooms are kept in the gateway's
+folder.
 """
 
 import asyncio

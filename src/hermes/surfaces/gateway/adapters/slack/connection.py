@@ -1,7 +1,7 @@
 """The connection to Slack: receives messages, presses and commands.
 
-An envelope is acknowledged once its message is on disk; Slack sends those that were not
-again. Messages that were missed are read after each connect.
+An envelope is acknowledged once its message is on disk; Slack sends envelopes again that were not acknowledged.
+Missed messages are read after each connect.
 """
 
 import asyncio
