@@ -2417,7 +2417,7 @@ export interface PolicyView {
   rules: unknown;
 }
 
-/** What a project demands. `problem` says why its rules can't be read. */
+/** The rules of a project. `problem` says why they can't be read. */
 export interface ProjectRules {
   verify: (string)[];
   lint: (string)[];
