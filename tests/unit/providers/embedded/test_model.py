@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 import pytest
 from tests.fakes.simple_tools import WORKSHOP_SPECS
+from typing_extensions import override
 
 from hermes.errors import ModelError
 from hermes.providers.embedded import EmbeddedModel, small_prompt
@@ -311,6 +312,7 @@ async def test_a_chat_is_asked_once_and_its_first_word_decides() -> None:
 class _WithoutGrammars(ScriptedEngine):
     """A server that was taken for one that obeys grammars."""
 
+    @override
     async def complete(
         self, prompt: Completion
     ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
