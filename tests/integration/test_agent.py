@@ -70,6 +70,33 @@ async def test_a_model_of_its_own_finds_a_title_and_what_it_took_is_counted(
             await agent.close()
 
 
+async def test_the_model_that_any_process_chose_last_for_a_session_answers(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer(*("ok",) * 5) as server:
+        with build(Settings(), Home(tmp_path), bus=Bus()) as app:
+            here, there = Agent(app, secrets(server)), Agent(app, secrets(server))
+            named = Agent(app, secrets(server), model="named-1")
+            created = SessionCreated(surface="test", cwd=str(tmp_path))
+            session = app.begin(created).session
+
+            async def asks(agent: Agent) -> str:
+                await agent.service.submit(session, "hello?")
+                await agent.service.idle(session)
+                return str(msgspec.json.decode(server.posts[-1].body)["model"])
+
+            assert await asks(there) == "fake-1"
+            here.choose(session, "first-1")
+            assert await asks(there) == "first-1"
+            there.choose(session, "second-1")
+            assert await asks(here) == "second-1"
+            assert await asks(named) == "named-1"
+            here.keep_model(session, "")
+            assert await asks(there) == "fake-1"
+            for agent in (here, there, named):
+                await agent.close()
+
+
 async def test_a_call_nested_without_end_is_told_to_the_model_and_the_session_goes_on(
     tmp_path: Path,
 ) -> None:

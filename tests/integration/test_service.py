@@ -938,6 +938,28 @@ async def test_an_answer_is_not_lost_when_the_title_beside_it_is_refused(
         assert isinstance(end.event, TurnEnded)
 
 
+async def test_an_answer_is_not_lost_when_its_writer_is_cancelled_and_the_title_refused(
+    tmp_path: Path,
+) -> None:
+    async with desktop(tmp_path, ScriptedModel("x")) as desk:
+        session = desk.begin()
+        lease = desk.app.store.leases.acquire(session)
+        journal = SessionJournal(desk.app, session, lease)
+        await journal.load()
+        desk.app.record(session, SessionTitled(title="mine", by="user"))
+        journal.note(AssistantMessage(text="It rains."))
+        title = SessionTitled(title="Rain", by="hermes")
+        ending = asyncio.ensure_future(journal.record(TurnEnded(reason="done"), title))
+        await asyncio.sleep(0)
+        ending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+        await journal.nothing_under_way()
+        await journal.flush()
+        *_, answer = desk.app.store.log.every_event(session)
+        assert isinstance(answer.event, AssistantMessage)
+
+
 async def test_an_answer_for_the_session_is_remembered_after_a_restart(
     tmp_path: Path,
 ) -> None:

@@ -20,6 +20,7 @@ import pytest
 from hermes import __version__
 from hermes.app.updates.copies import InstalledCopies
 from hermes.app.updates.environment import EnvironmentBuilder
+from hermes.app.updates.gateways import kept_wishes
 from hermes.app.updates.new_version import NewVersion, find_version, version_key
 from hermes.app.updates.updater import Updater
 from hermes.errors import HermesError, NotFound, Refused, UsageError
@@ -139,6 +140,23 @@ def test_a_rollback_that_is_killed_leaves_a_record_that_an_undo_finishes(
     assert bench.updater.undo(bench.link, restore_backup=False).version == "9.0.0"
     assert bench.link.resolve() == before
     assert bench.copies.record() is None
+
+
+def test_a_gateway_that_waits_goes_on_although_the_backup_could_not_be_restored(
+    tmp_path: Path,
+) -> None:
+    home = Home(tmp_path).ensure(tmp_path / "gateway")
+    wish = tmp_path / "gateway" / "restart.json"
+    wish.write_text("{}")
+
+    def restore() -> None:
+        with kept_wishes(home):
+            wish.unlink()
+            raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        restore()
+    assert wish.read_text() == "{}"
 
 
 @contextlib.contextmanager

@@ -104,7 +104,7 @@ class Agent:
         self._surface = surface
         self._mode: ApprovalMode = approvals
         self._default = EngineChoice(model)
-        self.keeps_models = choice_of is None
+        self.keeps_models = choice_of is None and not model
         """Whether a model that was chosen for a session answers when it is resumed. Set it before the first turn."""
         self._kept_models: RecentDict[str, str] = RecentDict(_MAX_KNOWN_MODES)
         """The models that were chosen for sessions, also in earlier processes; empty for none."""
@@ -184,7 +184,7 @@ class Agent:
         if self._choice_of is not None:
             self._prepared[root] = self._choice_of(root)
         self._modes.setdefault(root, None)
-        self._kept_choice(root)
+        self._read_kept_model(root, history.model if root == session else None)
         if root == session:
             is_planned = history.mode == "plan"
             if (self._modes[root] == "plan") != is_planned:
@@ -271,6 +271,16 @@ class Agent:
             self._kept_models[session] = kept_model(self._app, session)
         kept = self._kept_models[session]
         return _changed(self._default, kept, None) if kept else self._default
+
+    def _read_kept_model(self, session: str, model: str | None) -> None:
+        """Takes note of the model that any process chose last. `model` is that of the history, if it is at hand."""
+        known = self._kept_models.get(session)
+        if not self.keeps_models or (known is not None and model == known):
+            return
+        kept = kept_model(self._app, session)  # the history may be older than it
+        if known is not None and kept != known:
+            self._chosen.pop(session, None)
+        self._kept_models[session] = kept
 
     def _as_root_agent(self, session: str, choice: EngineChoice) -> EngineChoice:
         """What a root session runs on. The model and the mode of its agent hold where nobody has chosen others; its
@@ -459,7 +469,7 @@ class Agent:
             )
         self._chosen[session] = msgspec.structs.replace(wanted, approvals=None)
         if wanted.model != now.model:
-            self._app.record(session, SessionModelChosen(model=wanted.model))
+            self._record_model(session, wanted.model)
         if approvals is not None:
             self._modes[session] = approvals
 
@@ -468,7 +478,11 @@ class Agent:
         self._chosen[session] = msgspec.structs.replace(
             self._choice(session), model=model, approvals=None
         )
+        self._record_model(session, model)
+
+    def _record_model(self, session: str, model: str) -> None:
         self._app.record(session, SessionModelChosen(model=model))
+        self._kept_models[session] = model
 
     async def set_mode(self, session: str, approvals: ApprovalMode) -> None:
         """Changes the mode of a session, also in a turn that runs here, and answers questions that need no answer now.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hermes.app.app import App
 from hermes.app.partial_text import PartialText
 from hermes.core.history import ConversationHistory
-from hermes.errors import HermesError, TitledAlready
+from hermes.errors import TitledAlready
 from hermes.primitives.tasks import BackgroundTasks
 from hermes.schema.event_base import Event
 from hermes.schema.events import (
@@ -76,7 +76,7 @@ class SessionJournal:
         self._writing = BackgroundTasks("writing rows")
         self._noted: tuple[Event, ...] = ()
         self._write_timer: asyncio.TimerHandle | None = None
-        self._failure: HermesError | None = None
+        self._failure: Exception | None = None
         self.session = session
         self.lease = lease
         self.turn = ""
@@ -114,11 +114,7 @@ class SessionJournal:
         ):
             self._write_noted()  # apart: the log refuses an answer that comes too late
         noted = self._take_noted()
-        try:
-            seqs = await asyncio.shield(self._write(noted, events))
-        except TitledAlready:  # only the title was refused; the caller goes on
-            self._noted = noted + self._noted
-            raise
+        seqs = await asyncio.shield(self._write(noted, events))
         return seqs[len(noted) :]
 
     def note(self, *events: Event) -> None:
@@ -126,6 +122,9 @@ class SessionJournal:
         for event in events:
             self.history.add(0, event, self.turn)
         self._noted += events
+        self._write_noted_soon()
+
+    def _write_noted_soon(self) -> None:
         if self._write_timer is None:
             self._write_timer = asyncio.get_running_loop().call_later(
                 _WRITE_DELAY_S, self._write_noted
@@ -161,9 +160,9 @@ class SessionJournal:
             self._write(noted, ()).add_done_callback(self._check)
 
     def _check(self, writing: "asyncio.Future[tuple[int, ...]]") -> None:
-        """Keeps the error of a write that nobody waited for."""
+        """Keeps the error of a write that nobody waited for, whatever it is: an answer may be lost by it."""
         if not writing.cancelled() and isinstance(
-            error := writing.exception(), HermesError
+            error := writing.exception(), Exception
         ):
             self._failure = error
 
@@ -237,9 +236,16 @@ class SessionJournal:
         if failure := self._failure:
             self._failure = None
             raise failure
-        rows = await self._app.writer.write(
-            self.session, *noted, *events, turn=self.turn, lease=self.lease
-        )
+        try:
+            rows = await self._app.writer.write(
+                self.session, *noted, *events, turn=self.turn, lease=self.lease
+            )
+        except (
+            TitledAlready
+        ):  # only the title was refused; the caller goes on, unless it was cancelled
+            self._noted = noted + self._noted
+            self._write_noted_soon()
+            raise
         self._note_own(rows)
         for place, (row, event) in enumerate(zip(rows, noted + events, strict=True)):
             if place >= len(noted):  # the others are in the history already

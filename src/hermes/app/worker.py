@@ -12,6 +12,7 @@ from hermes.app.agent import Agent
 from hermes.app.app import App
 from hermes.app.engine import EngineChoice
 from hermes.app.goals.waking import GoalWaker
+from hermes.app.model_info import kept_model
 from hermes.app.presence import Presence
 from hermes.app.schedules.scheduler import ScheduleLoop
 from hermes.app.turn_placement import WORKER_ROLE, this_place
@@ -140,10 +141,10 @@ class Worker:
         return self._app.settings.worker.at_once - len(self._running)
 
     def _choice(self, session: str) -> EngineChoice:
-        """What a session runs on: as its chat says, or as the settings of this machine."""
+        """What a session runs on: as its chat says, or the model that was chosen for it, or the settings of this machine."""
         binding = self._app.store.chats.of_session(session)
         if binding is None:
-            return EngineChoice()
+            return EngineChoice(kept_model(self._app, session))
         platform = binding.key.partition("/")[0]
         attended = platform not in _UNATTENDED_PLATFORMS and self._has_approver()
         return EngineChoice(binding.model, attended)

@@ -33,6 +33,7 @@ from hermes.schema.events import (
     QuestionAsked,
     SessionAgentChosen,
     SessionCompacted,
+    SessionModelChosen,
     SessionPrompted,
     SessionRedone,
     SessionTitled,
@@ -134,6 +135,8 @@ class ConversationHistory:
         """The title, whoever chose it; empty while there is none."""
         self.agent = ""
         """The agent file that the session works as."""
+        self.model = ""
+        """The model that was chosen for the session; empty for that of the settings."""
         self.codex_thread: CodexThread | None = None
         """The thread that codex continues, if it still matches this history."""
         self.goal = GoalProgress()
@@ -218,7 +221,7 @@ class ConversationHistory:
                 self._choose(seq, event)
 
     def _choose(self, seq: int, event: Event | None) -> None:
-        """Adds what was chosen for the session: a title, a thread of codex, an agent, a pin."""
+        """Adds what was chosen for the session: a title, a thread of codex, an agent, a model, a pin."""
         match event:
             case PermissionsRevoked(permissions=permissions):
                 self._revoke(frozenset(permissions))
@@ -230,6 +233,8 @@ class ConversationHistory:
                 self.codex_thread = event
             case SessionAgentChosen(agent=agent):
                 self.agent = agent
+            case SessionModelChosen(model=model):
+                self.model = model
             case MessagePinned():
                 self.pinned[seq] = event
             case MessageUnpinned(pinned=pinned):

@@ -138,3 +138,20 @@ async def test_the_list_over_a_phone_s_chat_takes_the_focus_and_gives_it_back(
     await expect(page.locator(".message.assistant.live")).to_be_visible()
     await page.keyboard.press("Escape")
     await expect(page.get_by_text("Stopped.")).to_be_visible()
+
+
+async def test_escape_in_a_dialog_of_the_list_closes_only_the_dialog(
+    page: Page, dashboard: Board
+) -> None:
+    write_past(dashboard.hermes.home, time.time())
+    await page.set_viewport_size({"width": 390, "height": 740})
+    await page.get_by_role("button", name="Sessions", exact=True).click()
+    drawer = page.get_by_role("complementary", name="Sessions")
+    actions = drawer.get_by_role("button", name=re.compile("Actions for")).first
+    await actions.focus()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_be_hidden()
+    await expect(drawer.get_by_role("button", name="Close the list")).to_be_visible()
+    await expect(actions).to_be_focused()

@@ -202,6 +202,23 @@ async def test_a_streamed_reply_keeps_only_what_is_shown(visit: Page) -> None:
     assert streamed < 2 * at_once
 
 
+async def test_a_streamed_reply_that_begins_again_shows_nothing_of_the_first(
+    visit: Page,
+) -> None:
+    shown = await visit.evaluate(
+        """async () => {
+        const { html, render } = await import("/static/app/ui.js");
+        const { Markdown } = await import("/static/app/parts/markdown.js");
+        const { LongText } = await import("/static/app/parts/long_text.js");
+        const place = document.body.appendChild(document.createElement("div"));
+        for (const words of ["first", "second"])
+            render(html`<${Markdown} text=${new LongText(`${words}\n\n`.repeat(100))} open />`, place);
+        return [...new Set([...place.querySelectorAll("p")].map((one) => one.textContent))];
+        }"""
+    )
+    assert shown == ["second"]
+
+
 async def test_a_feed_passes_each_row_once_and_in_order(visit: Page) -> None:
     seen = await run(
         visit,

@@ -169,6 +169,30 @@ async def test_a_queue_that_was_set_up_on_a_disk_is_used_as_it_is(
         link.close()
 
 
+async def test_the_queue_is_there_again_after_the_server_was_restarted() -> None:
+    with running_nats() as one:
+        link = open_link(EventSettings(url=one.url), Secrets({}, {}))
+        taken: asyncio.Queue[str] = asyncio.Queue()
+
+        async def offers() -> None:
+            while taken.empty():  # a message without a queue is lost
+                offer(link, "s1", "")
+                await asyncio.wait({look}, timeout=0.2)
+
+        try:
+            await asyncio.to_thread(wait_until_connected, link)
+            stream = WorkStream(link, "here", lambda: 1)
+            async with running(stream.run(taken.put)):
+                await until(lambda: stream.is_live)
+                await asyncio.to_thread(one.stop)
+                await asyncio.to_thread(one.start)
+                look = asyncio.ensure_future(asyncio.wait_for(taken.get(), TIMEOUT_S))
+                async with running(offers()):
+                    assert await look == "s1"
+        finally:
+            link.close()
+
+
 async def _set_up_on_disk(link: NatsLink) -> None:
     await link.client.client.jetstream().add_stream(
         name=f"{link.subject}-work",

@@ -11,7 +11,7 @@ from tests.fakes.machines import Cluster, until
 from tests.fakes.nats_server import LocalNats
 from tests.fakes.postgres_server import LocalPostgres
 
-from hermes.schema.events import ApprovalRequested
+from hermes.schema.events import ApprovalRequested, SessionModelChosen
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.store.leases import LEASE_TTL_S
 from hermes.testing.model_server import ModelServer, Recorded
@@ -62,6 +62,23 @@ async def test_a_turn_runs_on_a_worker_and_then_on_the_next_one(
                 await desk.answered(session, 2)
                 await until(lambda: desk.store.work.depth() == 0)
             assert texts(await desk.sound(session)) == ["from a worker", "from another"]
+
+
+async def test_a_worker_lets_the_model_answer_that_was_chosen_for_a_session(
+    tmp_path: Path, postgres: LocalPostgres
+) -> None:
+    async with ModelServer("from a worker") as model:
+        cluster = Cluster(
+            folder=tmp_path, store_url=postgres.new_url(), model_url=model.url
+        )
+        async with cluster.surface() as desk, cluster.worker("one"):
+            await desk.sees_workers(1)
+            session = await desk.begin()
+            chosen = SessionModelChosen(model="chosen-1")
+            await asyncio.to_thread(desk.app.record, session, chosen)
+            await desk.say(session, "hello")
+            await desk.answered(session)
+            assert msgspec.json.decode(model.posts[0].body)["model"] == "chosen-1"
 
 
 async def test_without_a_worker_the_turn_runs_where_the_message_came_in(

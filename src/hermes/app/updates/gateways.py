@@ -53,10 +53,12 @@ def kept_wishes(home: Home) -> Iterator[None]:
         path = home.root / "gateway" / name
         if path.exists():
             found[path] = path.read_bytes()
-    yield
-    for path, wish in found.items():
-        home.ensure(path.parent)
-        replace_file(path, wish, mode=PRIVATE_FILE)
+    try:
+        yield
+    finally:
+        for path, wish in found.items():
+            home.ensure(path.parent)
+            replace_file(path, wish, mode=PRIVATE_FILE)
 
 
 class GatewayPause:
@@ -70,11 +72,11 @@ class GatewayPause:
 
     def __enter__(self) -> Self:
         self._running = {one: _owner(one) for one in self._homes if gateway_runs(one)}
-        for home in self._homes:
-            lock = FileLock(restart_lock(home))
-            self._locks.append(lock)
-            lock.acquire(_LOCK_TIMEOUT_S)
         try:
+            for home in self._homes:
+                lock = FileLock(restart_lock(home))
+                self._locks.append(lock)
+                lock.acquire(_LOCK_TIMEOUT_S)
             self._restart()
             self._wait_until_drained()
         except BaseException:

@@ -67,8 +67,8 @@ _CHANGE = re.compile(
 )
 _GREETING = re.compile(
     r"\s*(?:hi|hello|hey|good (?:morning|evening|night|afternoon)|bye|goodbye|thanks?|thank you|hallo"
-    r"|guten (?:tag|morgen|abend)|danke|bonjour|salut|merci|hola|gracias|ciao|grazie|who are you"
-    r"|what (?:kind of )?(?:things )?can you (?:do|help (?:me )?with)|what are you|how are you)"
+    r"|guten (?:tag|morgen|abend)|danke|bonjour|salut|merci|hola|gracias|ciao|grazie"
+    r"|who are you|what are you|how are you|what (?:kind of )?(?:things )?can you (?:do|help (?:me )?with))"
     r"\b[^.?!\n]{0,25}[.?!]*\s*",
     re.IGNORECASE,
 )

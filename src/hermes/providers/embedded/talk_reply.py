@@ -10,6 +10,7 @@ from hermes.providers.embedded.completion import (
     CompletionEngine,
     CompletionText,
 )
+from hermes.providers.embedded.decision import chat_grammar
 from hermes.providers.embedded.line_protocol import runs_away
 from hermes.providers.embedded.reply_parts import ReplyParts, usage_of
 from hermes.providers.embedded.small_prompt import TALK_MARK, WORK
@@ -29,8 +30,11 @@ class RequestIsWork(Exception):
 class _KindMark:
     """Takes the mark of the kind, and the space after it, from the beginning of a reply."""
 
-    def __init__(self, *, expected: bool) -> None:
-        self._expected = expected
+    def __init__(self, grammar: str) -> None:
+        self._expected = bool(grammar)
+        self._marks = (TALK_MARK,)
+        if grammar == chat_grammar(None):  # otherwise it is talk, whatever it says
+            self._marks = (WORK, TALK_MARK)
         self._begun = ""
 
     def without(self, text: str) -> str:
@@ -38,10 +42,10 @@ class _KindMark:
         if not self._expected:
             return text
         self._begun += text
-        if self._begun.startswith(WORK):
+        if WORK in self._marks and self._begun.startswith(WORK):
             raise RequestIsWork
         rest = self._begun.removeprefix(TALK_MARK).lstrip()
-        if not rest or any(m.startswith(self._begun) for m in (WORK, TALK_MARK)):
+        if not rest or any(m.startswith(self._begun) for m in self._marks):
             return ""
         self._expected = False
         return rest
@@ -73,7 +77,7 @@ class TalkReply:
     async def events(self, prompt: Completion) -> AsyncGenerator[ModelEvent, None]:
         """Streams the answer."""
         words, tokens = ReplyWords(), 0
-        kind = _KindMark(expected=bool(prompt.grammar))
+        kind = _KindMark(prompt.grammar)
         usage, ending = Usage(cost_usd=0.0), ""
         finish: FinishReason = "stop"
         if self._opening and not self._resumed:

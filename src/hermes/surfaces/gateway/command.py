@@ -316,10 +316,13 @@ def restart_gateway(context: CommandContext) -> TextResult:
 
 
 def _ask_to_restart(home: Home, pid: int, *, all_profiles: bool = False) -> None:
-    """One that was asked before is draining, or waits for the end of an update: it only learns what to become."""
+    """One that was asked before is draining, or waits for the end of an update: it only learns what to become.
+
+    `pid` is 0 if only such a wish was found, which its gateway may have followed by now.
+    """
     was_asked = is_restarting(home, all_profiles=all_profiles)
     wish_restart(home, all_profiles=all_profiles)
-    if not was_asked:
+    if pid and not was_asked:
         os.kill(pid, signal.SIGTERM)
 
 

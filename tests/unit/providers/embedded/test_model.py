@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 import pytest
 from tests.fakes.simple_tools import WORKSHOP_SPECS
+from typing_extensions import override
 
 from hermes.errors import ModelError
 from hermes.providers.embedded import EmbeddedModel, small_prompt
@@ -306,6 +307,25 @@ async def test_a_chat_is_asked_once_and_its_first_word_decides() -> None:
         ChatTurn("assistant", "talk: Lima."),
         ChatTurn("user", "and of Chile?"),
     )
+
+
+class _WithoutGrammars(ScriptedEngine):
+    """A server that was taken for one that obeys grammars."""
+
+    @override
+    async def complete(
+        self, prompt: Completion
+    ) -> AsyncGenerator[CompletionText | CompletionEnded, None]:
+        self.prompts.append(prompt)
+        yield CompletionText(self.texts.pop(0))
+        yield CompletionEnded()
+
+
+async def test_what_is_talk_for_certain_does_not_become_work() -> None:
+    engine = _WithoutGrammars("work: hello!")
+    _, message = await reply(engine, UserMessage(text="hello"))
+    assert message.text == "work: hello!"
+    assert len(engine.prompts) == 1
 
 
 async def test_an_engine_without_grammars_is_asked_apart_from_the_chat() -> None:

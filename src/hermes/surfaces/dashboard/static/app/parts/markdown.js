@@ -428,7 +428,7 @@ function StreamingMarkdown({ text }) {
   const full = useRef(/** @type {Token[][]} */ ([])); // the groups that are settled
   const open = useMemo(() => growing.grow(text), [text]);
   const { settled } = growing;
-  if (settled.length < full.current.length * GROUP) full.current = [];
+  if (full.current.length && full.current[0][0] !== settled[0]) full.current = []; // of another text
   while ((full.current.length + 1) * GROUP <= settled.length) {
     const begun = full.current.length * GROUP;
     full.current.push(settled.slice(begun, begun + GROUP));

@@ -35,7 +35,7 @@ export function Drawer({ current, open, isOver, onClose, words, setWords }) {
   useEffect(() => (isOver ? borrowFocus(box.current) : undefined), [isOver]);
   /** @param {KeyboardEvent} event */
   const press = (event) => {
-    if (event.key !== "Escape" || !isOver) return;
+    if (event.key !== "Escape" || !isOver || isInDialog(event)) return;
     event.preventDefault(); // here it does not stop a turn
     onClose();
   };
@@ -98,6 +98,11 @@ export function Drawer({ current, open, isOver, onClose, words, setWords }) {
       html`<${Bulk} sessions=${chosen} isArchive=${place === ARCHIVE} onDone=${() => setSelected(null)} />`
     }
   </aside>`;
+}
+
+/** @param {Event} event */
+function isInDialog({ target }) {
+  return target instanceof Element && target.closest("dialog") !== null;
 }
 
 /**
