@@ -38,7 +38,7 @@ from hermes.surfaces.tui.details import Details, ReplyThoughts
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.plan_view import PlanView
 from hermes.surfaces.tui.status_line import StatusLine
-from hermes.surfaces.tui.tool_cards import ToolCards
+from hermes.surfaces.tui.tool_cards import NOT_BY_PERSON, ToolCards, shows_answer
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -405,12 +405,13 @@ class ChatView:
             self.say(
                 t("Nobody answered in time, so the call was denied."), alarming=True
             )
-        elif event.get("by") in {"remembered", "nobody", "policy"}:
+        elif event.get("by") in NOT_BY_PERSON:
             return
         elif event["type"] == "agent.approval.answered":
             self.say(self._verdict(event))
-        elif event.get("text"):
+        elif shows_answer(event):
             self.say(t("You: {text}", text=event["text"]))
+            self._below_call = True
 
     def _verdict(self, event: Mapping[str, Any]) -> str:
         """What a person decided, and about which call if several are open."""

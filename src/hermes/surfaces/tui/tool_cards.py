@@ -11,11 +11,12 @@ from hermes.core.fence import unfenced
 from hermes.surfaces.terminal.call_words import CallWords, call_words, calls_in_words
 from hermes.surfaces.terminal.diff_view import FileDiff, diff_rows, diffs_in
 from hermes.surfaces.terminal.styled_text import CYAN, DIM, GREEN, RED, YELLOW, Row, Run
-from hermes.surfaces.terminal.text import cut, one_line, width
+from hermes.surfaces.terminal.text import cut, width
 from hermes.surfaces.terminal.tool_line import (
     COMMAND_TOOLS,
     Marks,
     duration,
+    failure_reason,
     last_lines,
     outcome,
     printed,
@@ -26,6 +27,8 @@ from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
 
+NOT_BY_PERSON = frozenset(("remembered", "nobody", "policy"))
+"""Who gives an answer that the person has not seen."""
 _RUNNING_LINES = 3  # of output, while it runs
 _RESULT_LINES = 3  # ... when it is done
 _FAILED_LINES = 5  # ... when it failed
@@ -51,6 +54,8 @@ class ToolCard(msgspec.Struct):
     is_waiting: bool = False
     diff_shown: bool = False
     """Whether its diff was shown with the question."""
+    answer_shown: bool = False
+    """Whether it asked the person, and the answer is on the screen."""
     output: str = ""
     """The end of what it has printed so far."""
 
@@ -122,6 +127,8 @@ class ToolCards:
             ):
                 self._open[call_id].is_waiting = False
                 self._open[call_id].since = event["ts"]
+                if event["type"] == "agent.question.answered":
+                    self._open[call_id].answer_shown = shows_answer(event)
             case "agent.turn.ended":
                 self._open.clear()
             case _:
@@ -153,6 +160,8 @@ class ToolCards:
         text = unfenced(event.get("text", ""))
         card = self._closed(event)
         self.details.add(card.label, text, card.words.object)
+        if ok and card.answer_shown:
+            return
         if ok and card.words.kind:
             self._together.append(_Together(card.words, card.since, event["ts"]))
             return
@@ -188,7 +197,7 @@ class ToolCards:
         if ok:
             yield self._heading(card.label, took, columns, changes=_changes(diffs))
         else:
-            reason = exit_status or one_line(text)
+            reason = exit_status or failure_reason(text)
             yield from self._failed(
                 card.label, took, reason, columns, is_short=bool(exit_status)
             )
@@ -284,6 +293,14 @@ class ToolCards:
     def _output(self, lines: list[str], columns: int) -> Iterator[Row]:
         for line in lines:
             yield ((f"  {self._marks.bar} {cut(line, columns - 5)}", DIM),)
+
+
+def shows_answer(event: Mapping[str, Any]) -> bool:
+    """Whether a person's own words that answered a question are shown."""
+    return bool(event.get("text")) and event.get("by") not in {
+        *NOT_BY_PERSON,
+        "expired",
+    }
 
 
 def _elapsed(card: ToolCard, now: float) -> str:
