@@ -38,7 +38,7 @@ from hermes.surfaces.tui.details import Details, ReplyThoughts
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.plan_view import PlanView
 from hermes.surfaces.tui.status_line import StatusLine
-from hermes.surfaces.tui.tool_cards import NOT_BY_PERSON, ToolCards, shows_answer
+from hermes.surfaces.tui.tool_cards import NOT_BY_PERSON, ToolCards
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -409,7 +409,7 @@ class ChatView:
             return
         elif event["type"] == "agent.approval.answered":
             self.say(self._verdict(event))
-        elif shows_answer(event):
+        elif event.get("text"):
             self.say(t("You: {text}", text=event["text"]))
             self._below_call = True
 

@@ -55,7 +55,7 @@ class ToolCard(msgspec.Struct):
     diff_shown: bool = False
     """Whether its diff was shown with the question."""
     answer_shown: bool = False
-    """Whether it asked the person, and the answer is on the screen."""
+    """Whether the person's answer to its question, or their no, is on the screen."""
     output: str = ""
     """The end of what it has printed so far."""
 
@@ -127,8 +127,7 @@ class ToolCards:
             ):
                 self._open[call_id].is_waiting = False
                 self._open[call_id].since = event["ts"]
-                if event["type"] == "agent.question.answered":
-                    self._open[call_id].answer_shown = shows_answer(event)
+                self._open[call_id].answer_shown = shows_answer(event)
             case "agent.turn.ended":
                 self._open.clear()
             case _:
@@ -197,7 +196,8 @@ class ToolCards:
         if ok:
             yield self._heading(card.label, took, columns, changes=_changes(diffs))
         else:
-            reason = exit_status or failure_reason(text)
+            why = "" if card.answer_shown else failure_reason(text)
+            reason = exit_status or why
             yield from self._failed(
                 card.label, took, reason, columns, is_short=bool(exit_status)
             )
@@ -296,11 +296,9 @@ class ToolCards:
 
 
 def shows_answer(event: Mapping[str, Any]) -> bool:
-    """Whether a person's own words that answered a question are shown."""
-    return bool(event.get("text")) and event.get("by") not in {
-        *NOT_BY_PERSON,
-        "expired",
-    }
+    """Whether what a person answered, or that they said no, is shown."""
+    by_person = event.get("by") not in {*NOT_BY_PERSON, "expired"}
+    return by_person and bool(event.get("text") or event.get("answer") == "deny")
 
 
 def _elapsed(card: ToolCard, now: float) -> str:

@@ -12,7 +12,9 @@ async def test_a_mode_that_does_not_allow_the_call_takes_back_that_it_will_run()
     async def use(mode: Approvals) -> None:
         raise AssertionError(mode)  # no press settles here
 
-    switch = ModeSwitch(lambda: "ask", use, lambda *one: shown.append(one))
+    switch = ModeSwitch(
+        lambda: "ask", use, lambda mode, remark: shown.append((mode, remark))
+    )
     switch.cycle(has_question=True)
     switch.cycle(has_question=True)
     switch.cycle(has_question=True)
@@ -34,7 +36,9 @@ async def test_nothing_is_remarked_where_no_call_waits() -> None:
     async def use(mode: Approvals) -> None:
         raise AssertionError(mode)
 
-    switch = ModeSwitch(lambda: "full", use, lambda *one: shown.append(one))
+    switch = ModeSwitch(
+        lambda: "full", use, lambda mode, remark: shown.append((mode, remark))
+    )
     switch.cycle(has_question=False)
     switch.forget()
     assert shown == [("ask", "")]

@@ -57,3 +57,17 @@ def test_advice_to_the_model_is_not_shown_below_a_failed_call() -> None:
     ]
     details = map(plain, cards.details.rows(80, Marks()))
     assert any("Set replace_all." in row for row in details)
+
+
+def test_a_no_is_not_repeated_beside_the_call() -> None:
+    call = {"call_id": "c", "name": "terminal", "ts": 1.0}
+    started = {"type": "agent.tool.started", "arguments": '{"command": "date"}'}
+    text = "Not run: the user said no: not today"
+    finished = {"type": "agent.tool.finished", "text": text, "ok": False}
+    denied = {"type": "agent.approval.answered", "answer": "deny"}
+    for by, reason in (("cli", ""), ("policy", f" · {text}")):
+        cards = ToolCards(Marks(), "")
+        for one in (started, denied | {"by": by}):
+            cards.on_event(one | call)
+        rows = cards.finish(finished | call, 80)
+        assert "".join(map(plain, rows)) == f"✗ Run date 0 ms{reason}"
