@@ -683,6 +683,12 @@ class ChatView:
             self._screen.menu(None)
             self.tick()
             return
+        self.show_request(request)
+        if self._screen.animates:
+            self._screen.menu(self.questions.menu)
+
+    def show_request(self, request: Mapping[str, Any]) -> None:
+        """Shows what was asked, without the ways to answer it."""
         self._screen.end_reply()
         self._print_calls()
         if self._below_call or self._below_text:
@@ -692,8 +698,6 @@ class ChatView:
             request, self._screen.style, self._screen.columns - 1
         ):
             self._screen.line(line)
-        if self._screen.animates:
-            self._screen.menu(self.questions.menu)
 
     def _ask_question(self, _: Mapping[str, Any]) -> None:
         """Asks on a screen that only prints, where nothing could be dim until an answer counts."""

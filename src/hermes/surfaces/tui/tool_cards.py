@@ -201,7 +201,8 @@ class ToolCards:
             yield from self._failed(
                 card.label, took, reason, columns, is_short=bool(exit_status)
             )
-        if not diffs and (exit_status or (ok and is_command)):
+        has_output = is_command or event["name"] == "ask_user"
+        if not diffs and (exit_status or (ok and has_output)):
             yield from self._folded(card, text, columns, ok=ok)
         if diffs and not card.diff_shown:
             yield from diff_rows(

@@ -36,7 +36,7 @@ def test_a_question_is_not_repeated_below_the_answer_that_is_on_the_screen() -> 
     started = {"type": "agent.tool.started", "arguments": '{"question": "Which?"}'}
     finished = {"type": "agent.tool.finished", "text": "red", "ok": True}
     answered = {"type": "agent.question.answered", "text": "red"}
-    for by, shown in (("cli", ""), ("nobody", "✓ Ask Which? 0 ms")):
+    for by, shown in (("cli", ""), ("nobody", "✓ Ask Which? 0 ms  │ red")):
         cards = ToolCards(Marks(), "")
         for one in (started, answered | {"by": by}):
             cards.on_event(one | call)
