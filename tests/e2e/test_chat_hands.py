@@ -111,3 +111,22 @@ async def test_the_linear_layout_only_prints_lines(tmp_path: Path) -> None:
             b"\x1b[?1049h",
         ):
             assert redrawing not in terminal.raw
+
+
+async def test_a_bug_in_what_a_person_typed_does_not_end_the_chat(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer(ScriptedResponse(text="Still-here.")) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            (hermes.home / "memories").write_text("no folder")
+            terminal.type("#tea is at four" + ENTER)
+            await terminal.sees("because of a bug in Hermes: FileExistsError")
+            await terminal.sees("See: hermes logs")
+            terminal.type("hello" + ENTER)
+            await terminal.until(lambda shown: "Still-here." in shown)
+        assert said(server) == ["hello"]
+    log = (hermes.home / "logs" / "hermes.log").read_text()
+    assert "Your message failed" in log
+    assert "Traceback" in log

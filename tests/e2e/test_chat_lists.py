@@ -141,6 +141,25 @@ async def test_agents_are_a_list_from_which_one_is_opened(tmp_path: Path) -> Non
             await terminal.until(lambda shown: "/agents tell " in shown)
 
 
+async def test_a_reply_that_goes_on_in_the_background_leaves_the_new_session_alone(
+    tmp_path: Path,
+) -> None:
+    reply = ScriptedResponse(text="half a thought, and the rest of it", pauses=True)
+    async with ModelServer(reply) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        async with hermes.terminal() as terminal:
+            await terminal.sees(READY)
+            terminal.type("think" + ENTER)
+            await terminal.until(lambda shown: "half a" in shown)
+            terminal.type("/bg" + ENTER)
+            await terminal.until(lambda shown: "Go back with: /agents open" in shown)
+            terminal.type("/title New" + ENTER)
+            shown = await terminal.until(lambda shown: "Title: New" in shown)
+            assert "half a" in shown.partition("Go back with")[0]
+            assert "half a" not in shown.partition("Go back with")[2]
+            server.go_on.set()
+
+
 async def test_what_the_person_ran_is_kept_for_the_next_chat(tmp_path: Path) -> None:
     async with ModelServer(ScriptedResponse(text="I saw it.")) as server:
         hermes = InstalledHermes(tmp_path, server.url)

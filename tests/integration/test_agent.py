@@ -446,6 +446,28 @@ def test_a_claim_counts_for_others_until_it_is_given_back_or_its_process_is_gone
         assert mine.of_others("t", "2026-01-01") == (0, 0.0)
 
 
+async def test_a_model_that_another_process_picked_for_a_session_answers_its_next_turn(
+    tmp_path: Path,
+) -> None:
+    settings = Settings(auxiliary=AuxiliarySettings(title="off"))
+    async with ModelServer("One.", "Two.", models=("fake-1", "fake-2")) as server:
+        with build(settings, Home(tmp_path), bus=Bus()) as app:
+            here, there = Agent(app, secrets(server)), Agent(app, secrets(server))
+            session = app.begin(
+                SessionCreated(surface="test", cwd=str(tmp_path))
+            ).session
+            for picked in ("fake-1", "fake-2"):
+                here.choose(session, "fake-1")  # this process has picked one before
+                there.keep_model(session, picked)
+                await here.service.submit(session, "hello")
+                await here.service.idle(session)
+                assert here.chosen_model(session) == picked
+            await here.close()
+            await there.close()
+    bodies = [msgspec.json.decode(post.body) for post in server.posts]
+    assert [body["model"] for body in bodies] == ["fake-1", "fake-2"]
+
+
 @pytest.mark.parametrize("surface", ["telegram", "cli"])
 async def test_what_is_never_allowed_is_not_asked_for_codex_whatever_tools_the_session_has(
     tmp_path: Path, surface: str

@@ -211,7 +211,7 @@ def test_a_chat_and_a_terminal_show_the_summary_in_german() -> None:
     write = msgspec.structs.replace(
         command,
         name="write_file",
-        summary="write_file /w/a\nnew content, 1 line, 3 bytes:\nnew content, 1 line, 3 bytes:",
+        summary="write_file /w/a\nnew file, 1 line, 3 bytes:\nnew file, 1 line, 3 bytes:",
     )
     with in_language(Catalogue("de")):
         chat = question_text("s", command, buttons=True).text
@@ -223,7 +223,7 @@ def test_a_chat_and_a_terminal_show_the_summary_in_german() -> None:
     assert "fragen bei: Änderungen an Dateien in /w." in chat
     assert lines == [
         "Hermes möchte /w/a schreiben:",
-        "  neuer Inhalt; Zeilen: 1, Bytes: 3",
-        "  new content, 1 line, 3 bytes:",
+        "  neue Datei; Zeilen: 1, Bytes: 3",
+        "  new file, 1 line, 3 bytes:",
     ]
     assert rule == "Hermes macht das, ohne zu fragen: Änderungen an Dateien in /w"

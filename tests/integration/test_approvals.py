@@ -233,7 +233,7 @@ async def test_nobody_is_asked_about_an_edit_that_can_not_succeed_or_changes_not
         await one.agent.service.idle(one.session)
         assert one.answers() == []
         bodies = [post.body for post in server.posts[1:]]
-        assert b"old_text was not found" in bodies[0]
+        assert b"The text to replace was not found" in bodies[0]
         assert b"already has exactly this content" in bodies[1]
         assert b"b.txt does not exist" in bodies[2]
         assert b"The patch can't be read" in bodies[3]

@@ -71,7 +71,7 @@ def test_rules_that_cannot_be_read_make_every_effect_a_question(
     decision = project.write("main.py")
     assert (decision.verdict, decision.memorable) == ("ask", False)
     assert "rules can't be read (.hermes/rules.yaml" in decision.reason
-    assert "new content, 1 line" in decision.summary, "not its arguments"
+    assert "new file, 1 line" in decision.summary, "not its arguments"
     assert project.run("touch x").summary.endswith("touch x")
     assert project.read("main.py").verdict == "allow"
 

@@ -236,7 +236,7 @@ def test_the_name_of_a_file_can_not_pass_for_the_words_above_a_diff(
         tools["write_file"], {"path": "a\nreplaced, b", "content": "-x"}, project
     )
     assert written.summary == (
-        f"write_file {project}/a\\nreplaced, b\nnew content, 1 line, 2 bytes:\n-x"
+        f"write_file {project}/a\\nreplaced, b\nnew file, 1 line, 2 bytes:\n-x"
     )
 
 
@@ -258,7 +258,7 @@ def test_changes_are_shown_as_a_diff(tmp_path: Path) -> None:
         f"edit_file {project}/a\n@@ -1,2 +1,2 @@\n one\n-two\n+2"
     )
     failing = policy.judge(tools["edit_file"], edit | {"old_text": "four"}, project)
-    assert "this would fail: old_text was not found" in failing.summary
+    assert "this would fail: The text to replace was not found" in failing.summary
 
 
 async def test_a_command_is_judged_where_it_will_run(tmp_path: Path) -> None:

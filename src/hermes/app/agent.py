@@ -82,10 +82,11 @@ class Agent:
     """Runs the sessions of one process.
 
     `surface` names a surface that serves many sessions and can answer questions. `choice_of` returns what a session
-    runs on; without it, that is what `choose` was told.
+    runs on; without it, that is what `choose` was told. With `keeps_models`, that is what the log says, so a model that
+    was chosen in any process answers.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the others have defaults
         self,
         app: App,
         secrets: Secrets,
@@ -94,6 +95,7 @@ class Agent:
         model: str = "",
         surface: str = "",
         choice_of: Callable[[str], EngineChoice] | None = None,
+        keeps_models: bool = True,
     ) -> None:
         self._app = app
         self.tools_of: Callable[[str], tuple[Tool, ...]] = lambda _: ()
@@ -104,10 +106,9 @@ class Agent:
         self._surface = surface
         self._mode: ApprovalMode = approvals
         self._default = EngineChoice(model)
-        self.keeps_models = choice_of is None and not model
-        """Whether a model that was chosen for a session answers when it is resumed. Set it before the first turn."""
+        self._keeps_models = keeps_models and choice_of is None and not model
         self._kept_models: RecentDict[str, str] = RecentDict(_MAX_KNOWN_MODES)
-        """The models that were chosen for sessions, also in earlier processes; empty for none."""
+        """The models that were chosen for sessions, in any process; empty for none."""
         self._choice_of = choice_of
         self._prepared: RecentDict[str, EngineChoice] = RecentDict(_MAX_PREPARED)
         self._chosen: dict[str, EngineChoice] = {}
@@ -184,7 +185,7 @@ class Agent:
         if self._choice_of is not None:
             self._prepared[root] = self._choice_of(root)
         self._modes.setdefault(root, None)
-        self._read_kept_model(root, history.model if root == session else None)
+        self.read_model(root, history.model if root == session else None)
         if root == session:
             is_planned = history.mode == "plan"
             if (self._modes[root] == "plan") != is_planned:
@@ -251,7 +252,9 @@ class Agent:
         if not session:
             return self._default
         child, session = session, self._app.top(session)
-        choice = self._chosen.get(session) or self._kept_choice(session)
+        choice = self._chosen.get(session)
+        if choice is None or self._keeps_models:
+            choice = self._kept_choice(session)
         if self._choice_of is not None:
             prepared = self._prepared.get(session)
             is_current = prepared and self.service.works_on(session)
@@ -264,23 +267,23 @@ class Agent:
         return choice if child == session else self._as_agent(child, choice)
 
     def _kept_choice(self, session: str) -> EngineChoice:
-        """The model that was chosen for a session in an earlier process, or the default."""
-        if not self.keeps_models:
+        """The model that was chosen for a session, or the default."""
+        if not self._keeps_models:
             return self._default
         if session not in self._kept_models:
-            self._kept_models[session] = kept_model(self._app, session)
-        kept = self._kept_models[session]
+            self.read_model(session)
+        kept = self._kept_models.get(session)
         return _changed(self._default, kept, None) if kept else self._default
 
-    def _read_kept_model(self, session: str, model: str | None) -> None:
-        """Takes note of the model that any process chose last. `model` is that of the history, if it is at hand."""
-        known = self._kept_models.get(session)
-        if not self.keeps_models or (known is not None and model == known):
-            return
-        kept = kept_model(self._app, session)  # the history may be older than it
-        if known is not None and kept != known:
-            self._chosen.pop(session, None)
-        self._kept_models[session] = kept
+    def read_model(self, session: str, logged: str | None = None) -> None:
+        """Reads which model was chosen for a session: any process may have chosen another.
+
+        `logged` is what the history of the session says, if it is at hand: what is known already is not read again.
+        """
+        if self._keeps_models and (
+            logged is None or logged != self._kept_models.get(session)
+        ):
+            self._kept_models[session] = kept_model(self._app, session)
 
     def _as_root_agent(self, session: str, choice: EngineChoice) -> EngineChoice:
         """What a root session runs on. The model and the mode of its agent hold where nobody has chosen others; its
@@ -482,7 +485,8 @@ class Agent:
 
     def _record_model(self, session: str, model: str) -> None:
         self._app.record(session, SessionModelChosen(model=model))
-        self._kept_models[session] = model
+        if self._keeps_models:
+            self._kept_models[session] = model
 
     async def set_mode(self, session: str, approvals: ApprovalMode) -> None:
         """Changes the mode of a session, also in a turn that runs here, and answers questions that need no answer now.

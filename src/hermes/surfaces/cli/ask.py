@@ -78,8 +78,8 @@ def ask(question: RunOptions) -> int:
             load_secrets(home=app.home),
             approvals=question.approvals,
             model=question.model,
+            keeps_models=keeps_models(question),
         )
-        agent.keeps_models = keeps_models(question)
         agent.describe()  # what is wrong with the settings is said now
         attached = _attached(app, agent, target.cwd, question.text or "")
         text = question.goal or joined(attached.text, piped)

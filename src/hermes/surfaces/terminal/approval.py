@@ -68,6 +68,9 @@ _REACHES = {
 _USES_NETWORK = (
     "it uses the network"  # not translated: a reason of the policy, as the log has it
 )
+_CHANGES_FILE = "it changes a file"  # not translated, likewise
+_FILE_TOOLS = frozenset(("write_file", "edit_file", "apply_patch"))
+"""Tools whose question shows the change."""
 _TITLES = {
     "read_file": to_translate("Hermes wants to read {what}"),
     "vision_analyze": to_translate("Hermes wants to look at {what}"),
@@ -333,12 +336,22 @@ def _summary_rows(text: str, request: Mapping[str, Any], columns: int) -> list[R
         return []
     if not _has_diff(text, request):
         return _text_rows(shown_change(request["name"], text), columns)
-    from hermes.surfaces.terminal.diff_view import FileDiff, parts_of, whole_diff_rows
+    from hermes.surfaces.terminal.diff_view import (
+        FileDiff,
+        parts_of,
+        patch_parts,
+        whole_diff_rows,
+    )
 
     marks = marks_of_this_run()
     rows: list[Row] = []
     words = shown_change(request["name"], text)
-    for part in parts_of(words, str(_arguments(request).get("path", ""))):
+    if request["name"] == "apply_patch":
+        words = words.removeprefix(f"Edit {_files(request)}\n")  # the heading says it
+        parts = patch_parts(words)
+    else:
+        parts = parts_of(words, str(_arguments(request).get("path", "")))
+    for part in parts:
         if isinstance(part, FileDiff):
             rows += whole_diff_rows(part, columns, marks)
         else:
@@ -392,7 +405,8 @@ def _max_summary_lines() -> int:
 def _remarks(request: Mapping[str, Any]) -> list[str]:
     """Returns why the policy asks and what the call can reach."""
     reason, reach = request.get("reason"), request.get("reach")
-    remarks = [f"({shown_approval_reason(reason)})"] if reason else []
+    is_seen = reason == _CHANGES_FILE and request["name"] in _FILE_TOOLS
+    remarks = [f"({shown_approval_reason(reason)})"] if reason and not is_seen else []
     is_said = reach == "network" and reason == _USES_NETWORK
     if reach in _REACHES and not is_said:
         remarks.append(t.marked(_REACHES[reach]))

@@ -122,6 +122,45 @@ def parts_of(text: str, name: str) -> Iterator[str | FileDiff]:
         yield FileDiff(name, hunks)
 
 
+def patch_parts(patch: str) -> Iterator[str | FileDiff]:
+    """Yields the parts of a patch that is asked about. In place of the two lines above each diff, the name of its file is
+    yielded, or nothing if there is only one.
+    """
+    parts = list(parts_of(patch, ""))
+    named = {
+        number: name
+        for number in range(len(parts) - 2)
+        if (name := _file_name(*parts[number : number + 3]))
+    }
+    name = ""
+    for number, part in enumerate(parts):
+        if number in named:
+            name = named[number]
+            if len(named) > 1:
+                yield name
+        elif isinstance(part, FileDiff):
+            yield FileDiff(name or part.name, part.lines)
+        elif number - 1 not in named:
+            yield part
+
+
+def _file_name(
+    before: str | FileDiff, after: str | FileDiff, diff: str | FileDiff
+) -> str:
+    """Returns the name in the two lines above a file's diff; empty for other parts."""
+    if (
+        isinstance(before, FileDiff)
+        or isinstance(after, FileDiff)
+        or not isinstance(diff, FileDiff)
+        or not (before.startswith("--- ") and after.startswith("+++ "))
+    ):
+        return ""
+    old, new = before[4:].removeprefix("a/"), after[4:].removeprefix("b/")
+    if "/dev/null" in (old, new):
+        return new if old == "/dev/null" else old
+    return new if old == new else f"{old} -> {new}"
+
+
 def _read_parts(diff: str) -> Iterator[str | FileDiff]:
     """Yields git's diff for a person: each file's name once, what else git says about it, and its changes."""
     name = ""

@@ -15,7 +15,7 @@ COMMAND_TOOLS = frozenset(("terminal", "exec_command"))
 RUN_IN = "Run in "  # not translated: the summary of a command begins with it
 REPLACED = "replaced, "  # not translated: the policy writes it above a file's diff
 _SIZE = lazy_pattern(
-    r"(replaced|new content|replaces a file that can't be compared), ([\d,]+) lines?, ([\d,]+) bytes?:"
+    r"(replaced|new file|replaces a file that can't be compared), ([\d,]+) lines?, ([\d,]+) bytes?:"
 )
 _WOULD_FAIL = lazy_pattern(r"\(as the files? (?:is|are) now, this would fail: (.*)\)")
 _CUT_NOTE = lazy_pattern(
@@ -85,10 +85,8 @@ def _size_line(what: str, lines: str, size: str) -> str:
     match what:
         case "replaced":
             return t("replaced; lines: {lines}, bytes: {size}", lines=lines, size=size)
-        case "new content":
-            return t(
-                "new content; lines: {lines}, bytes: {size}", lines=lines, size=size
-            )
+        case "new file":
+            return t("new file; lines: {lines}, bytes: {size}", lines=lines, size=size)
         case _:
             return t(
                 "replaces a file that can't be compared; lines: {lines}, bytes: {size}",

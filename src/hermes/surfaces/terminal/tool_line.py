@@ -29,6 +29,7 @@ _BULKY = {
 _NOTES = lazy_pattern(
     r"^(?:\(no output\) )?\[((?:exit code|killed by|stopped:)[^\]\n]*)\]", re.MULTILINE
 )
+_UNCHANGED = "Nothing was changed."  # not translated: a tool says it, then gives advice
 _FAILED_TAIL_LINES = 3  # of a failed command
 _MAX_REASON_LINES = 4  # of why a call failed, where it does not fit beside the call
 
@@ -150,7 +151,7 @@ def _laid_out(
     """
     room, inner = max(columns - 3, 16), max(columns - 6, 8)
     ended = outcome(text) if is_command else ""
-    reason = ended or one_line(text)
+    reason = ended or failure_reason(text)
     tail = f"{took}{marks.separator}{reason}" if reason else took
     below: list[str] = []
     if ended:
@@ -160,6 +161,12 @@ def _laid_out(
         tail, below = took, reason_lines(reason, inner)
     head = cut(label, max(room - width(tail) - 1, 8))
     return head, cut(tail, room - width(head) - 1), below
+
+
+def failure_reason(text: str) -> str:
+    """Returns why a call failed, on one line. The advice to the model after that is left out."""
+    reason, unchanged, _ = one_line(text).partition(_UNCHANGED)
+    return f"{reason}{unchanged}"
 
 
 def reason_lines(reason: str, columns: int) -> list[str]:

@@ -203,10 +203,7 @@ class TerminalChat:
         elif isinstance(result, ContextUse):
             screen = self.chat.screen
             rows = window_rows(
-                result.usage,
-                result.preview,
-                screen.columns - 1,
-                ascii_only=screen.marks.bar == "|",
+                result, screen.columns - 1, ascii_only=screen.marks.bar == "|"
             )
             for row in rows:
                 screen.line(painted(row, screen.style))

@@ -1,8 +1,9 @@
-"""The context window as a bar chart: what fills it, how much is free, and when it is compacted."""
+"""The context window as a bar chart: what fills it, how much is free, and when it is compressed."""
 
 from collections.abc import Iterator, Sequence
 
-from hermes.core.context_usage import CompactionPreview, Context, ContextPart
+from hermes.commands.slash_commands import ContextUse
+from hermes.core.context_usage import Context, ContextPart
 from hermes.surfaces.terminal.styled_text import (
     BOLD,
     CYAN,
@@ -15,10 +16,6 @@ from hermes.surfaces.terminal.styled_text import (
     Run,
 )
 from hermes.surfaces.terminal.text import wrap
-from hermes.text.translation import translator
-
-t = translator(__name__)
-
 
 _LOOKS = {
     "instructions": CYAN,
@@ -35,10 +32,9 @@ _LOOKS = {
 _MAX_BAR_CELLS = 60
 
 
-def window_rows(
-    context: Context, ahead: CompactionPreview, columns: int, *, ascii_only: bool
-) -> Iterator[Row]:
+def window_rows(use: ContextUse, columns: int, *, ascii_only: bool) -> Iterator[Row]:
     """Yields a heading, the bar, a row for each part and for the free space, and what happens next."""
+    context = use.usage
     parts = context.scaled()
     free = max(0, context.window - context.used)
     about = "" if context.counted else ", estimated"
@@ -63,7 +59,7 @@ def window_rows(
             (f"{name:<{width}}  {tokens:>9,}  {_share(of):>6}", ""),
             (times, DIM),
         )
-    for line in wrap(_next(context, ahead), columns):
+    for line in wrap(" ".join(use.what_next()), columns):
         yield ((line, DIM),)
 
 
@@ -88,43 +84,3 @@ def _bar(
 
 def _share(part: float) -> str:
     return f"{part:.1%}" if part < 0.1 else f"{part:.0%}"
-
-
-def _next(context: Context, ahead: CompactionPreview) -> str:
-    """Returns a sentence that says when compaction starts and what it does."""
-    left = context.full - context.used
-    when = (
-        t("Compaction starts at {full:,} tokens", full=context.full)
-        if context.full
-        else t("Compaction starts when the window is full")
-    )
-    when += (
-        t(", after {left:,} more", left=left)
-        if left > 0
-        else t(", before the next reply")
-    )
-    steps: list[str] = []
-    if ahead.pointers:
-        steps.append(
-            t(
-                "{count:,} old result (about {freed:,} tokens) would be replaced by references",
-                "{count:,} old results (about {freed:,} tokens) would be replaced by references",
-                count=ahead.pointers,
-                freed=ahead.freed,
-            )
-        )
-    if ahead.summarised:
-        steps.append(
-            t(
-                "a summary would replace {count:,} message ({replaced:,} tokens)",
-                "a summary would replace {count:,} messages ({replaced:,} tokens)",
-                count=ahead.summarised,
-                replaced=ahead.replaced,
-            )
-        )
-    then = ", then ".join(steps) if steps else t("there is nothing to remove yet")
-    return t(
-        "{when}: {then}. The log keeps everything. To compact now: /compress",
-        when=when,
-        then=then,
-    )

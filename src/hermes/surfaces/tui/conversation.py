@@ -484,7 +484,8 @@ class ChatConversation:
         self.screen.leave()
 
     def switch_to(self, session: str) -> None:
-        """Switches to another session."""
+        """Switches to another session. What is shown of a reply stays as it is."""
+        self.screen.end_reply()
         self.view = ChatView(
             self.screen,
             session,

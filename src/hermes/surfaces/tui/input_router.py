@@ -3,6 +3,7 @@ a message.
 """
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 t = translator(__name__)
 
+log = logging.getLogger("hermes.tui")
+
 _MAX_ANSWER_ATTEMPTS = 50
 _ANSWER_RETRY_S = 0.1
 _PLAIN_COMMANDS = {"exit": "/quit", "quit": "/quit", ":q": "/quit", "help": "/help"}
@@ -59,17 +62,37 @@ class InputRouter:
         self._review: ProposalReview | None = None
 
     async def take(self, typed: TypedInput) -> None:
-        """Handles one input."""
+        """Handles one input. What goes wrong is shown, and the chat goes on."""
         if typed.chosen is not None:
             await self._chosen(typed.chosen)
             return
+        try:
+            await self._take_typed(typed)
+        except HermesError as error:
+            self._chat.view.say(for_reader(error), alarming=True)
+        except Exception as error:  # noqa: BLE001 - the boundary of an input
+            self._report_bug(error, typed.text)
+        self._ask_next()
+
+    async def _take_typed(self, typed: TypedInput) -> None:
         await self._chat.settle_mode()
         question = self._question_for(typed)
         if question is not None:
             await self._answer(question, typed)
         elif not await self._take_decision(typed):
             await self._take_message(typed)
-        self._ask_next()
+
+    def _report_bug(self, error: Exception, text: str) -> None:
+        """Says that an input failed for a reason that nobody foresaw."""
+        name = _command_name(text) if text.startswith("/") else ""
+        what = f"/{name}" if name else t("Your message")
+        log.error("%s failed", what, exc_info=error)
+        told = t(
+            "{what} failed because of a bug in Hermes: {error}. The conversation is saved and goes on. See: hermes logs",
+            what=what,
+            error=one_line(f"{type(error).__name__}: {error}").rstrip(":. "),
+        )
+        self._chat.view.say(told, alarming=True)
 
     def _question_for(self, typed: TypedInput) -> Mapping[str, Any] | None:
         """Returns the open question, unless the input was a message sent as the question appeared."""
@@ -232,12 +255,6 @@ class InputRouter:
             )
 
     async def _command(self, typed: TypedInput) -> None:
-        try:
-            await self._run_command(typed)
-        except HermesError as error:
-            self._chat.view.say(for_reader(error), alarming=True)
-
-    async def _run_command(self, typed: TypedInput) -> None:
         chat, name = self._chat, _command_name(typed.text)
         rest = typed.text[1 + len(name) :]
         skills: list[str] = []

@@ -39,8 +39,8 @@ class ModeSwitch:
 
     def cycle(self, *, has_question: bool) -> None:
         """Goes to the next mode."""
-        mode = self._chosen or self._current()
-        self._chosen = MODES[(MODES.index(mode) + 1) % len(MODES)]
+        before = self._chosen or self._current()
+        self._chosen = MODES[(MODES.index(before) + 1) % len(MODES)]
         remark = ""
         if has_question and self._chosen in _ALLOWING:
             remark = t(
@@ -49,6 +49,8 @@ class ModeSwitch:
                 mode=self._chosen,
                 seconds=SETTLE_WITH_QUESTION_S,
             )
+        elif has_question and before in _ALLOWING:
+            remark = t("Mode {mode}: the call still waits for you.", mode=self._chosen)
         self._show(self._chosen, remark)
         self._cancel()
         wait_s = SETTLE_WITH_QUESTION_S if has_question else SETTLE_S

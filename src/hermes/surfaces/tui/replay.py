@@ -14,7 +14,6 @@ from hermes.surfaces.tui.own_commands import OwnCommandResult
 from hermes.surfaces.tui.plain_screen import TypedInput
 from hermes.surfaces.tui.session_view import ChatView
 
-_QUESTIONS = frozenset(("agent.approval.requested", "agent.question.asked"))
 _MAX_REPLAYED_LINES = 200
 
 
@@ -143,7 +142,9 @@ def replay(
     for event in events:
         if event["type"] == OwnCommandRan.topic:
             _show_own_command(event, past)
-        elif event["type"] not in _QUESTIONS:
+        elif event["type"] == "agent.question.asked":
+            past.show_request(event)
+        elif event["type"] != "agent.approval.requested":
             past.on_event(event)
     replayed.end_reply()
     lines, _ = replayed.last_lines(_MAX_REPLAYED_LINES)

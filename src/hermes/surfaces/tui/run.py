@@ -59,8 +59,8 @@ async def _converse(
         load_secrets(home=app.home),
         approvals=question.approvals,
         model=question.model,
+        keeps_models=keeps_models(question),
     )
-    agent.keeps_models = keeps_models(question)
     live = _live_screen(app, session) if is_live else None
     screen = live or PlainScreen()
     chat = ChatConversation(app, agent, screen, session)

@@ -38,7 +38,7 @@ from hermes.surfaces.tui.details import Details, ReplyThoughts
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.plan_view import PlanView
 from hermes.surfaces.tui.status_line import StatusLine
-from hermes.surfaces.tui.tool_cards import ToolCards
+from hermes.surfaces.tui.tool_cards import NOT_BY_PERSON, ToolCards
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -405,12 +405,13 @@ class ChatView:
             self.say(
                 t("Nobody answered in time, so the call was denied."), alarming=True
             )
-        elif event.get("by") in {"remembered", "nobody", "policy"}:
+        elif event.get("by") in NOT_BY_PERSON:
             return
         elif event["type"] == "agent.approval.answered":
             self.say(self._verdict(event))
         elif event.get("text"):
             self.say(t("You: {text}", text=event["text"]))
+            self._below_call = True
 
     def _verdict(self, event: Mapping[str, Any]) -> str:
         """What a person decided, and about which call if several are open."""
@@ -682,6 +683,12 @@ class ChatView:
             self._screen.menu(None)
             self.tick()
             return
+        self.show_request(request)
+        if self._screen.animates:
+            self._screen.menu(self.questions.menu)
+
+    def show_request(self, request: Mapping[str, Any]) -> None:
+        """Shows what was asked, without the ways to answer it."""
         self._screen.end_reply()
         self._print_calls()
         if self._below_call or self._below_text:
@@ -691,8 +698,6 @@ class ChatView:
             request, self._screen.style, self._screen.columns - 1
         ):
             self._screen.line(line)
-        if self._screen.animates:
-            self._screen.menu(self.questions.menu)
 
     def _ask_question(self, _: Mapping[str, Any]) -> None:
         """Asks on a screen that only prints, where nothing could be dim until an answer counts."""

@@ -11,11 +11,12 @@ from hermes.core.fence import unfenced
 from hermes.surfaces.terminal.call_words import CallWords, call_words, calls_in_words
 from hermes.surfaces.terminal.diff_view import FileDiff, diff_rows, diffs_in
 from hermes.surfaces.terminal.styled_text import CYAN, DIM, GREEN, RED, YELLOW, Row, Run
-from hermes.surfaces.terminal.text import cut, one_line, width
+from hermes.surfaces.terminal.text import cut, width
 from hermes.surfaces.terminal.tool_line import (
     COMMAND_TOOLS,
     Marks,
     duration,
+    failure_reason,
     last_lines,
     outcome,
     printed,
@@ -26,6 +27,8 @@ from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
 
+NOT_BY_PERSON = frozenset(("remembered", "nobody", "policy"))
+"""Who gives an answer that the person has not seen."""
 _RUNNING_LINES = 3  # of output, while it runs
 _RESULT_LINES = 3  # ... when it is done
 _FAILED_LINES = 5  # ... when it failed
@@ -51,6 +54,8 @@ class ToolCard(msgspec.Struct):
     is_waiting: bool = False
     diff_shown: bool = False
     """Whether its diff was shown with the question."""
+    answer_shown: bool = False
+    """Whether the person's answer to its question, or their no, is on the screen."""
     output: str = ""
     """The end of what it has printed so far."""
 
@@ -122,6 +127,7 @@ class ToolCards:
             ):
                 self._open[call_id].is_waiting = False
                 self._open[call_id].since = event["ts"]
+                self._open[call_id].answer_shown = shows_answer(event)
             case "agent.turn.ended":
                 self._open.clear()
             case _:
@@ -153,6 +159,8 @@ class ToolCards:
         text = unfenced(event.get("text", ""))
         card = self._closed(event)
         self.details.add(card.label, text, card.words.object)
+        if ok and card.answer_shown:
+            return
         if ok and card.words.kind:
             self._together.append(_Together(card.words, card.since, event["ts"]))
             return
@@ -188,11 +196,13 @@ class ToolCards:
         if ok:
             yield self._heading(card.label, took, columns, changes=_changes(diffs))
         else:
-            reason = exit_status or one_line(text)
+            why = "" if card.answer_shown else failure_reason(text)
+            reason = exit_status or why
             yield from self._failed(
                 card.label, took, reason, columns, is_short=bool(exit_status)
             )
-        if not diffs and (exit_status or (ok and is_command)):
+        has_output = is_command or event["name"] == "ask_user"
+        if not diffs and (exit_status or (ok and has_output)):
             yield from self._folded(card, text, columns, ok=ok)
         if diffs and not card.diff_shown:
             yield from diff_rows(
@@ -284,6 +294,12 @@ class ToolCards:
     def _output(self, lines: list[str], columns: int) -> Iterator[Row]:
         for line in lines:
             yield ((f"  {self._marks.bar} {cut(line, columns - 5)}", DIM),)
+
+
+def shows_answer(event: Mapping[str, Any]) -> bool:
+    """Whether what a person answered, or that they said no, is shown."""
+    by_person = event.get("by") not in {*NOT_BY_PERSON, "expired"}
+    return by_person and bool(event.get("text") or event.get("answer") == "deny")
 
 
 def _elapsed(card: ToolCard, now: float) -> str:

@@ -47,10 +47,11 @@ def plan_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> Ed
     wanted."""
     if not old:
         raise ToolFailed(
-            "old_text is empty.", hint=f"{_NOTHING} Use write_file for a new file."
+            "The text to replace is empty.",
+            hint=f"{_NOTHING} Use write_file for a new file.",
         )
     if old == new:
-        raise ToolFailed("old_text and new_text are the same.", hint=_NOTHING)
+        raise ToolFailed("The new text is the same as the old one.", hint=_NOTHING)
     if "\r" not in old and 0 < text.count("\n") == text.count("\r\n"):
         old, new = (
             old.replace("\n", "\r\n"),
@@ -65,7 +66,7 @@ def plan_edit(text: str, old: str, new: str, *, replace_all: bool = False) -> Ed
         if found:
             return Edit(text, _chosen(text, found, replace_all=replace_all), how)
     raise ToolFailed(
-        f"old_text was not found.{nearest(lines.lines, old.split(chr(10)))}",
+        f"The text to replace was not found.{nearest(lines.lines, old.split(chr(10)))}",
         hint=f"{_NOTHING} Copy the text exactly as it is in the file; read it again if need be.",
     )
 
@@ -118,7 +119,7 @@ def _chosen(
             ", ..." if found[10:] else ""
         )
         raise ToolFailed(
-            f"old_text matches {len(found)} places (lines {lines}).",
+            f"The text to replace matches {len(found)} places (lines {lines}).",
             hint=f"{_NOTHING} Add lines around it so that it matches only one, or set replace_all.",
         )
     kept: list[Replacement] = []

@@ -122,7 +122,7 @@ def _new_content(before: str | None, content: str, *, exists: bool) -> str:
     if before is not None:
         return f"replaced, {size}:\n{text_diff(before, content)}"
     what = (
-        "replaces a file that can't be compared" if exists else "new content"
+        "replaces a file that can't be compared" if exists else "new file"
     )  # not translated
     return f"{what}, {size}:\n{content}"
 

@@ -259,7 +259,7 @@ def test_the_diff_of_a_question_has_line_numbers_and_hides_nothing() -> None:
         ("network_access", "reach https://example.com"),
         ("verify", "Run in the sandbox after each turn:"),
         ("skill_manage", "skill_manage"),
-        ("write_file", "write_file /w/a\nnew content, 3 lines, 60 bytes:"),
+        ("write_file", "write_file /w/a\nnew file, 3 lines, 60 bytes:"),
     ],
 )
 def test_what_only_looks_like_a_diff_is_shown_as_it_is(name: str, first: str) -> None:
@@ -363,6 +363,44 @@ def test_a_patch_is_shown_as_one_with_its_files() -> None:
     assert "Hermes wants to edit src/a.py, b.txt:" in lines[0]
     assert "\x1b[2m  │ \x1b[0m\x1b[31m1 - \x1b[0m\x1b[31mold\x1b[0m" in lines
     assert question_lines(asked, PLAIN, 80)[1] == "  Edit src/a.py"
+
+
+def test_a_patch_of_one_file_names_it_in_the_heading_only() -> None:
+    patch = "--- a/q.sql\n+++ b/q.sql\n@@ -1,2 +1 @@\n one\n-two\n"
+    asked = request(
+        name="apply_patch",
+        arguments=msgspec.json.encode({"patch": patch}).decode(),
+        summary=f"apply_patch\nEdit q.sql\n{patch}".rstrip(),
+        reason="it changes a file",
+    )
+    assert question_lines(asked, PLAIN, 80) == [
+        "Hermes wants to edit q.sql:",
+        "  │ 1   one",
+        "  │ 2 - two",
+    ]
+
+
+def test_each_diff_of_a_patch_of_several_files_is_below_its_name() -> None:
+    asked = request(
+        name="apply_patch",
+        summary="apply_patch\nEdit a.py\nCreate b.txt (1 line)\nDelete c (1 line)\n"
+        "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-old\n+new\n"
+        "--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1,1 @@\n+one\n"
+        "--- a/c\n+++ /dev/null\n@@ -1,3 +0,0 @@\n--- a/x\n--- a/y\n-gone",
+    )
+    lines = question_lines(asked, PLAIN, 80)
+    assert lines[4:8] == ["  a.py", "  │ 1 - old", "  │ 1 + new", "  b.txt"]
+    removed = ["  │ 1 - -- a/x", "  │ 2 - -- a/y", "  │ 3 - gone"]
+    assert lines[8:] == ["  │ 1 + one", "  c", *removed]
+
+
+def test_that_a_shown_change_changes_a_file_is_not_said_but_any_other_reason_is() -> (
+    None
+):
+    asked = request(name="edit_file", summary="edit_file a\n@@ -1 +1 @@\n-x\n+y")
+    for reason, told in (("it changes a file", ""), ("it is outside", "  (it is outside)")):  # fmt: skip
+        lines = question_lines({**asked, "reason": reason}, PLAIN, 80)
+        assert "".join(lines[3:]) == told
 
 
 async def test_an_answer_goes_to_the_session_whose_question_was_on_the_screen() -> None:

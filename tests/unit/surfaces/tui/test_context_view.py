@@ -2,6 +2,7 @@
 
 import pytest
 
+from hermes.commands.slash_commands import ContextUse
 from hermes.core.context_usage import CompactionPreview, Context, ContextPart
 from hermes.surfaces.terminal.styled_text import plain
 from hermes.surfaces.terminal.text import width
@@ -16,7 +17,8 @@ NOW = Context(PARTS, 50_000, 100_000, 80_000)
 
 
 def drawn(context: Context, ahead: CompactionPreview, columns: int = 79) -> list[str]:
-    return [plain(row) for row in window_rows(context, ahead, columns, ascii_only=True)]
+    use = ContextUse(usage=context, preview=ahead)
+    return [plain(row) for row in window_rows(use, columns, ascii_only=True)]
 
 
 def test_what_fills_it_and_what_is_free() -> None:
@@ -31,10 +33,10 @@ def test_what_fills_it_and_what_is_free() -> None:
     ]
     said = " ".join(lines[6:])
     assert (
-        "Compaction starts at 80,000 tokens, after 30,000 more: 3 old results (about 9,000 tokens)"
+        "The context is compressed at 80,000 tokens, after 30,000 more. 3 old results (about 9,000 tokens)"
         in said
     )
-    assert "then a summary would replace 20 messages (30,000 tokens)" in said
+    assert "A summary would replace 20 messages (about 30,000 tokens)." in said
 
 
 def test_estimates_follow_what_the_provider_counted() -> None:

@@ -29,3 +29,45 @@ def test_a_call_that_did_not_start_is_shown_in_words() -> None:
     assert shown == ["✗ Show the plan Not run: a title is missing"]
     unknown = {**event, "call_id": "d", "name": "no_such_tool"}
     assert plain(next(cards.finish(unknown, 80))).startswith("✗ no_such_tool ")
+
+
+def test_a_question_is_not_repeated_below_the_answer_that_is_on_the_screen() -> None:
+    call = {"call_id": "c", "name": "ask_user", "ts": 1.0}
+    started = {"type": "agent.tool.started", "arguments": '{"question": "Which?"}'}
+    finished = {"type": "agent.tool.finished", "text": "red", "ok": True}
+    answered = {"type": "agent.question.answered", "text": "red"}
+    for by, shown in (("cli", ""), ("nobody", "✓ Ask Which? 0 ms  │ red")):
+        cards = ToolCards(Marks(), "")
+        for one in (started, answered | {"by": by}):
+            cards.on_event(one | call)
+        rows = cards.finish(finished | call, 80)
+        assert "".join(map(plain, rows)) == shown
+
+
+def test_advice_to_the_model_is_not_shown_below_a_failed_call() -> None:
+    call = {"call_id": "c", "name": "edit_file", "ts": 1.0}
+    started = {"type": "agent.tool.started", "arguments": '{"path": "a.py"}'}
+    text = "Not run: It is there twice. Nothing was changed. Set replace_all."
+    finished = {"type": "agent.tool.finished", "text": text, "ok": False}
+    cards = ToolCards(Marks(), "")
+    cards.on_event(started | call)
+    shown = [plain(row) for row in cards.finish(finished | call, 80)]
+    assert shown == [
+        "✗ Edit a.py 0 ms · Not run: It is there twice. Nothing was changed."
+    ]
+    details = map(plain, cards.details.rows(80, Marks()))
+    assert any("Set replace_all." in row for row in details)
+
+
+def test_a_no_is_not_repeated_beside_the_call() -> None:
+    call = {"call_id": "c", "name": "terminal", "ts": 1.0}
+    started = {"type": "agent.tool.started", "arguments": '{"command": "date"}'}
+    text = "Not run: the user said no: not today"
+    finished = {"type": "agent.tool.finished", "text": text, "ok": False}
+    denied = {"type": "agent.approval.answered", "answer": "deny"}
+    for by, reason in (("cli", ""), ("policy", f" · {text}")):
+        cards = ToolCards(Marks(), "")
+        for one in (started, denied | {"by": by}):
+            cards.on_event(one | call)
+        rows = cards.finish(finished | call, 80)
+        assert "".join(map(plain, rows)) == f"✗ Run date 0 ms{reason}"

@@ -320,7 +320,7 @@ def test_the_summary_says_exactly_what_will_happen() -> None:
     )
     assert (
         decision.summary
-        == f"write_file {CWD}/a\nnew content, 2 lines, 8 bytes:\none\ntwo\\x1b"
+        == f"write_file {CWD}/a\nnew file, 2 lines, 8 bytes:\none\ntwo\\x1b"
     )
     decision = policy().judge(
         TOOLS["edit_file"], {"path": "a", "old_text": "x\ny", "new_text": "z"}, CWD

@@ -290,6 +290,7 @@ class SessionRoutes:
     def _model(self, session: str) -> tuple[str, int]:
         """The model of a session and its window."""
         try:
+            self._board.agent.read_model(session)
             model = self._board.agent.describe(session)
         except HermesError:  # the status says what is missing
             return "", 0
