@@ -54,6 +54,16 @@ async def test_a_locked_database_is_said_with_who_holds_it(tmp_path: Path) -> No
         assert (process.returncode, out) == (0, b"two\n")
 
 
+async def test_a_pipe_that_stays_open_is_said(tmp_path: Path) -> None:
+    async with ModelServer("one") as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        process = await hermes.start("-z", "hi")
+        assert "< /dev/null" in await said(process, "Waiting for the end of stdin")
+        out, _ = await asyncio.wait_for(process.communicate(b"more"), _TIMEOUT_S)
+        assert (process.returncode, out) == (0, b"one\n")
+        assert b"more" in server.posts[0].body
+
+
 async def test_a_session_that_another_process_works_on_is_said_and_each_prints_its_own_answer(
     tmp_path: Path,
 ) -> None:

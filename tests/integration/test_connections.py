@@ -157,6 +157,21 @@ def test_what_a_typed_address_may_mean() -> None:
             possible_addresses(wrong)
 
 
+@pytest.mark.parametrize(
+    "host",
+    ["a..b", ".a", "a" * 64, "a." * 127 + "com", "a%00b", "*", "\u0300x", "🦄.org"],
+)
+def test_a_host_that_can_not_exist_is_named(host: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        possible_addresses(f"https://{host}/v1")
+    assert refused.value.hint.startswith(f"The host name {host[:80]!r} is not valid")
+
+
+@pytest.mark.parametrize("host", ["gpu_1", "x.org.", "bücher.de", "[fe80::1%eth0]"])
+def test_a_host_that_may_exist_is_an_address(host: str) -> None:
+    assert possible_addresses(f"http://{host}/v1") == (f"http://{host}/v1",)
+
+
 async def test_a_running_ollama_is_found_where_its_variable_says(home: Home) -> None:
     with model_service("llama3.2:3b", "nomic-embed-text", is_ollama=True) as service:
         servers = await find_local_servers({"OLLAMA_HOST": service.host})

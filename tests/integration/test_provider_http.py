@@ -268,8 +268,11 @@ async def test_no_connection_is_explained_without_error_numbers() -> None:
         await fetch(http, f"http://127.0.0.1:{port}/v1")
     with pytest.raises(TransportFailure) as unknown:
         await fetch(http, "http://no-such-host.invalid/v1")
+    with pytest.raises(TransportFailure) as impossible:
+        await fetch(http, "http://a..b/v1")
     assert refused.value.detail == "the connection was refused"
     assert unknown.value.detail == "its host name could not be resolved"
+    assert impossible.value.detail == "its host name is not valid"
     await http.aclose()
 
 

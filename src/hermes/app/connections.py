@@ -57,6 +57,7 @@ _MODEL_VARIABLES = (
     "HERMES_MODEL_DEFAULT",
     "HERMES_MODEL_BASE_URL",
 )
+_LONGEST_HOST = 254  # a name of 253 characters, and a dot at its end
 _ADDRESS_HINT = t.later("An address looks like https://example.org/v1.")
 
 
@@ -192,8 +193,7 @@ def check_service(name: str, base_url: str, key_variable: str) -> None:
             t.later("{name!r} can't be a provider's name.", name=name),
             hint=t.later("Use lower-case letters, digits, - and _."),
         )
-    if not _is_address(base_url):
-        raise UsageError(t.later("That is not a usable address."), hint=_ADDRESS_HINT)
+    _require_address(base_url)
     parts = urlsplit(base_url)
     has_more = bool(parts.query or parts.fragment)  # where keys are, and no path
     if parts.username or parts.password or has_more or is_secret_value(base_url):
@@ -213,6 +213,38 @@ def check_service(name: str, base_url: str, key_variable: str) -> None:
                 key_variable_of=key_variable_of(name),
             ),
         )
+
+
+def _require_address(base_url: str) -> None:
+    """Raises UsageError for what is no address, or whose host can't exist."""
+    words = t.later("That is not a usable address.")
+    if not _is_address(base_url):
+        raise UsageError(words, hint=_ADDRESS_HINT)
+    host = urlsplit(base_url).hostname or ""
+    if not _is_host(host):
+        hint = t.later(
+            "The host name {host!r} is not valid: each part between its dots has 1 to 63 letters, digits, - or _.",
+            host=host[:80],
+        )
+        raise UsageError(words, hint=hint)
+
+
+def _is_host(host: str) -> bool:
+    """Returns whether `host` is an IPv6 address or can be looked up as a name."""
+    if ":" in host:  # urlsplit has checked what is in brackets
+        return True
+    if not host.isascii():
+        import idna
+
+        try:
+            host = idna.encode(host, uts46=True).decode()
+        except UnicodeError:  # which idna's own error is
+            return False
+    label = "[A-Za-z0-9_-]{1,63}"
+    return (
+        len(host) <= _LONGEST_HOST
+        and re.fullmatch(rf"{label}(?:\.{label})*\.?", host) is not None
+    )
 
 
 def _is_address(base_url: str) -> bool:
@@ -237,8 +269,7 @@ def possible_addresses(typed: str) -> tuple[str, ...]:
         scheme = "http" if provider_table.is_local(f"http://{text}") else "https"
         text = f"{scheme}://{text}"
     text = text.rstrip("/").removesuffix("/chat/completions").removesuffix("/models")
-    if not _is_address(text):
-        raise UsageError(t.later("That is not a usable address."), hint=_ADDRESS_HINT)
+    _require_address(text)
     if urlsplit(text).path in {"", "/"}:
         return f"{text}/v1", text
     return (text,)

@@ -172,10 +172,21 @@ def _line(line: str) -> str:
         cells = [cell.strip() for cell in rest.strip().strip("|").split("|")]
         if len(cells) > 1:
             rest, is_item = ", ".join(filter(None, cells)), True
-        rest = _SPACES.sub(" ", _UNSPOKEN.sub("", _MARKS.sub("", rest))).strip()
+        rest = _unmarked(rest).strip()
     if not _LETTER_OR_DIGIT.search(rest):
         return ""
     return f"{rest}." if is_item and rest[-1] not in _ENDS else rest
+
+
+def _unmarked(text: str) -> str:
+    """Returns text without marks, unspoken characters and wide spaces; looking whether there are any costs far less."""
+    if any(mark in text for mark in "*~`#|_"):
+        text = _MARKS.sub("", text)
+    if not (text.isascii() and text.isprintable()):
+        text = _UNSPOKEN.sub("", text)
+    if "  " in text or "\t" in text or "\xa0" in text:
+        text = _SPACES.sub(" ", text)
+    return text
 
 
 def _sentence_ends(text: str, start: int = 0) -> Iterator[int]:

@@ -295,6 +295,8 @@ def _no_connection(error: OSError | ValueError) -> str:
     """Says why there is no connection, without error numbers."""
     if isinstance(error, socket.gaierror):
         return t.logged("its host name could not be resolved")
+    if isinstance(error, UnicodeError):  # from looking up a name that no host can have
+        return t.logged("its host name is not valid")
     words = str(error)
     refused = f"[Errno {errno.ECONNREFUSED}]"
     if isinstance(error, ConnectionRefusedError) or refused in words or not words:

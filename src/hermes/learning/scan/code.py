@@ -243,11 +243,11 @@ def _scan_file(name: str, data: bytes) -> Iterator[SkillFinding]:
             yield SkillFinding("caution", to_translate("is not text"), name)
         return
     all_readings = [SearchedText(reading) for reading in readings(text)]
-    if what := hidden(text) or scan_readings(all_readings):
-        yield SkillFinding("danger", what, name, _line_of(text, what), "")
     folded = text.casefold()
     same = (reading for reading in all_readings if reading.text == folded)
     plain = next(same, None) or SearchedText(folded)
+    if what := hidden(text) or scan_readings(all_readings):
+        yield SkillFinding("danger", what, name, _line_of(text, plain, what), "")
     yield from _scan_code(name, plain, all_readings)
 
 
@@ -264,9 +264,8 @@ def _scan_code(
             yield SkillFinding(level, f"{what}, in disguise", name)
 
 
-def _line_of(text: str, what: str) -> int:
-    """Returns the line where the match starts, else the first that shows it; 0 if it spans several."""
-    plain = SearchedText(text.casefold())
+def _line_of(text: str, plain: SearchedText, what: str) -> int:
+    """Returns the line where the match starts in the folded text, else the first that shows it; 0 if it spans several."""
     places = [
         found.end() - len(found[0].lstrip())
         for one in phrases()

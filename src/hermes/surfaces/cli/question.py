@@ -5,17 +5,21 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from hermes.errors import UsageError, os_reason
 from hermes.surfaces.cli.parser import Parser
 from hermes.surfaces.terminal.run_options import RunOptions, nearest
+from hermes.surfaces.terminal.stderr_message import remark
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
 
 
 _MAX_PIPED_BYTES = 10 * 1024 * 1024
+_SILENT_WAIT_S = 3.0
 
 # The options of a question or chat. `hermes --help` shows the same list.
 OPTIONS = (
@@ -250,7 +254,8 @@ def read_piped() -> str:
                 t("Stdin is a folder."),
                 hint=t("Pipe text into hermes, or use --cwd FOLDER."),
             )
-        content = sys.stdin.buffer.read(_MAX_PIPED_BYTES + 1)
+        with _wait_told():
+            content = sys.stdin.buffer.read(_MAX_PIPED_BYTES + 1)
     except OSError as error:
         reason = os_reason(error)
         raise UsageError(
@@ -268,6 +273,19 @@ def read_piped() -> str:
             hint=t("Name the file in the question."),
         )
     return content.decode("utf-8", "replace").removeprefix("\ufeff").strip("\n")
+
+
+@contextmanager
+def _wait_told() -> Iterator[None]:
+    """Says what is waited for if stdin stays open: a script may have left a pipe open that nobody closes."""
+    words = t("Waiting for the end of stdin (to ask without it: < /dev/null) ...")
+    timer = threading.Timer(_SILENT_WAIT_S, remark, (words,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def joined(question: str | None, piped: str) -> str:

@@ -4,6 +4,7 @@ import html
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from hermes.surfaces.gateway.message_split import open_fence
@@ -103,13 +104,18 @@ def whatsapp_text(markdown: str) -> str:
 
 def styled_ranges(markdown: str) -> tuple[str, tuple[StyledRange, ...]]:
     """Markdown as plain text, and which parts of it have a style; positions count UTF-16 units, as Signal does."""
-    text = _with_quotes(_LINK_TAG.sub(_spelled_link, telegram_html(markdown)))
-    parts = _RANGE_TAG.split(text)
-    plain, open_tags = list(map(html.unescape, parts[::3])), list[tuple[str, int]]()
+    text = telegram_html(markdown)
+    if "<a " in text:
+        text = _LINK_TAG.sub(_spelled_link, text)
+    parts = _RANGE_TAG.split(_with_quotes(text))
+    plain, open_tags = parts[::3], list[tuple[str, int]]()
+    if "&" in text:
+        plain = list(map(html.unescape, plain))
+    joined = "".join(plain)
+    units = len if joined.isascii() else _utf16_units
     ranges: dict[tuple[str, int], StyledRange] = {}
-    position = 0
-    for part, closing, name in zip(plain, parts[1::3], parts[2::3]):  # noqa: B905 - no tag after the last
-        position += _utf16_units(part)
+    ends = accumulate(map(units, plain))
+    for position, closing, name in zip(ends, parts[1::3], parts[2::3]):  # noqa: B905 - no tag after the last
         if not closing:
             open_tags.append((name, position))
             continue
@@ -117,7 +123,7 @@ def styled_ranges(markdown: str) -> tuple[str, tuple[StyledRange, ...]]:
         tag, start = opened
         if position > start and opened not in ranges:
             ranges[opened] = StyledRange(start, position - start, tag)
-    return "".join(plain), tuple(ranges.values())
+    return joined, tuple(ranges.values())
 
 
 def _utf16_units(text: str) -> int:
@@ -162,6 +168,8 @@ def _spelled_link(found: re.Match[str]) -> str:
 
 def _with_quotes(text: str) -> str:
     """Telegram's HTML with quoted lines as most platforms mark them."""
+    if "<blockquote>" not in text:
+        return text
     return _SLACK_QUOTE.sub(
         lambda found: "\n".join(f"> {line}" for line in found[1].split("\n")), text
     )
@@ -297,15 +305,13 @@ def _paired(text: str, style: _Style, *, bold: bool) -> Iterator[str]:
 def _tagged(inner: str, style: _Style, *, bold: bool) -> str:
     if style.tag == "b" and not bold:
         return inner
-    if not _is_balanced(inner):
+    if "<" in inner and not _is_balanced(inner):
         return f"{style.mark}{inner}{style.mark}"
     return f"<{style.tag}>{inner}</{style.tag}>"
 
 
 def _is_balanced(text: str) -> bool:
     """Whether every tag in the text is closed in it, in order."""
-    if "<" not in text:
-        return True
     open_tags: list[str] = []
     for closing, name in _STYLE_TAG.findall(text):
         if not closing:
