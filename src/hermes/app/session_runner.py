@@ -497,13 +497,13 @@ class Runner:
         return TurnEnded(reason="failed", detail=detail)
 
     async def _renew(self, lease: Lease) -> None:
-        """Renews the lease again and again."""
+        """Renews the lease again and again. Not in a thread: turns may keep all of those busy."""
         errors = self._app.errors
         what = f"renewing the lease of session {self.session}"  # not translated
         while True:
             await asyncio.sleep(LEASE_TTL_S / 3)
             try:
-                await asyncio.to_thread(self._app.store.leases.renew, lease)
+                await asyncio.wrap_future(self._app.store.leases.extend(lease))
             except LeaseLost as lost:
                 log.warning("%s", lost)
                 self.interrupt()
