@@ -76,6 +76,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
                 "OPENAI_API_KEY": "sk-test-0000000000000000",
                 "OPENAI_BASE_URL": self.model_url,
             }
+            app.store.share()
             agent = Agent(app, Secrets(secrets, {}), surface="dashboard")
             try:
                 yield Desk(app, agent, self.work)

@@ -251,6 +251,17 @@ def test_an_existing_file_is_not_overwritten(home: Home, tmp_path: Path) -> None
     assert (tmp_path / "all.tar.gz").read_text() == "mine"
 
 
+async def test_keys_are_named_only_if_there_are_any(tmp_path: Path) -> None:
+    hermes = InstalledHermes(tmp_path)
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "config.yaml").write_text("store: {}\n")
+    file = str(tmp_path / "all.tar.gz")
+    made = await hermes.run("backup", file, HERMES_HOME=str(bare))
+    assert (made.code, made.err) == (0, "")
+    assert "your keys" not in made.out
+
+
 async def test_as_a_user_runs_it(home: Home, tmp_path: Path) -> None:
     hermes = InstalledHermes(tmp_path)
     made = await hermes.run(

@@ -82,7 +82,7 @@ def test_a_lease_of_another_machine_ends_when_it_is_not_renewed(
 ) -> None:
     lease = elsewhere.acquire("s")
     clock.time += LEASE_TTL_S - 1
-    lease = elsewhere.renew(lease)
+    lease = elsewhere.extend(elsewhere.renew(lease)).result()
     clock.time += LEASE_TTL_S - 1
     with pytest.raises(SessionBusy, match="process 1 on elsewhere"):
         store.leases.acquire("s")

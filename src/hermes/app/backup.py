@@ -93,6 +93,8 @@ class Backup(msgspec.Struct, frozen=True):
     """Rows of the session log in which a secret was replaced."""
     masked_files: tuple[str, ...] = ()
     """Files in which something was masked."""
+    has_keys: bool = False
+    """Whether a file with keys or sign-ins is in it."""
     aside: Path | None = None
     """Where the replaced home is now."""
 
@@ -246,6 +248,7 @@ def _fill(
         )
         holds, unkept = {_DATABASE: 1}, frozenset()
     left_out, secret, changed = list[str](), list[str](), list[str]()
+    has_keys = False
     for path in sorted(
         _worth_keeping(home), key=lambda path: (_LAST in path.parts, path)
     ):
@@ -260,6 +263,7 @@ def _fill(
             archive, path, name, None if withheld is None else spellings, changed
         ):
             holds[name.parts[0]] = holds.get(name.parts[0], 0) + 1
+            has_keys = has_keys or _is_for_secrets(name)
     return Backup(
         Path(),
         sum(holds.values()),
@@ -269,6 +273,7 @@ def _fill(
         holds=tuple(holds.items()),
         masked=masked,
         masked_files=tuple(changed),
+        has_keys=has_keys,
     )
 
 
@@ -280,7 +285,7 @@ def _spellings(value: str) -> set[str]:
 
 def _holds_secret(path: Path, name: Path, spellings: list[str]) -> bool:
     """Whether a file holds a secret, judging by its location, its name or its content."""
-    if any(name.is_relative_to(place) for place in _SECRET_FILES) or is_secret(name):
+    if _is_for_secrets(name):
         return True
     if path.is_symlink() or not path.is_file():
         return False
@@ -289,6 +294,11 @@ def _holds_secret(path: Path, name: Path, spellings: list[str]) -> bool:
     except FileNotFoundError:
         return False
     return _is_beyond_masking(name, content, spellings)
+
+
+def _is_for_secrets(name: Path) -> bool:
+    """Whether a file of this name exists to hold secrets."""
+    return is_secret(name) or any(name.is_relative_to(place) for place in _SECRET_FILES)
 
 
 def _is_beyond_masking(name: Path, content: bytes, spellings: list[str]) -> bool:

@@ -94,6 +94,18 @@ class Machines(msgspec.Struct, frozen=True):
         )
 
 
+def read_places(app: "App") -> dict[str, str]:
+    """Reads which processes have said the name of their machine, and that name."""
+    roles = app.store.roles
+    machines = roles.held(MACHINE_ROLE)
+    places = {
+        one.owner: one.name.removeprefix(MACHINE_ROLE).partition("/")[2]
+        for one in machines
+    }
+    workers = roles.held(WORKER_ROLE)
+    return places | {one.owner: str(one.facts.get("place", "")) for one in workers}
+
+
 def read_machines(app: "App") -> Machines:
     """Reads what runs where now."""
     surfaces: dict[str, set[str]] = {}

@@ -58,8 +58,6 @@ log = logging.getLogger("hermes.app")
 
 _LOG_POLL_INTERVAL_S = 0.15  # between reads of what other processes wrote
 _FOLLOW_INTERVAL_S = 0.5  # between looks at a session that another process runs
-LEAVE_S = 5.0
-"""How long a session is left to workers before its own process looks whether one has taken it."""
 _SAVE_FILES = "saving the files of a turn for undo"  # not translated
 _STOPPED = "Stopped while running; what it had done by then remains."  # not translated
 
@@ -279,23 +277,37 @@ class Runner:
         """Reads what the other process writes. Tries to take the session when that has been silent for a while."""
         loop = asyncio.get_running_loop()
         is_left = self._mode == "leave"
-        next_try = loop.time() + (LEAVE_S if is_left else _LOG_POLL_INTERVAL_S)
+        looked_at = loop.time()
         while follower.history.waiting or (is_left and follower.history.open_turn):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_FOLLOW_INTERVAL_S):
                     await watch.wait(_LOG_POLL_INTERVAL_S)
             rows = await follower.foreign() if watch.changed() else []
-            self._app.writer.publish(*rows, foreign=True)
-            for row in rows:
-                if isinstance(row.event, TurnEnded):
-                    self.ended = row.event
-            if loop.time() >= next_try and not self.stopping:
+            self._note_progress(rows)
+            if self._may_try(looked_at) and not self.stopping:
                 if lease := await self._take_lease():
                     return lease
-                next_try = loop.time() + (LEAVE_S if is_left else _LOG_POLL_INTERVAL_S)
+                looked_at = loop.time()
             if self.stopping:
                 return None
         return None
+
+    def _note_progress(self, rows: Sequence[Row]) -> None:
+        """Publishes rows of another process, and notes what it has begun and ended."""
+        self._app.writer.publish(*rows, foreign=True)
+        for row in rows:
+            if isinstance(row.event, TurnEnded):
+                self.ended = row.event
+            elif isinstance(row.event, TurnStarted) and self._deps.placement:
+                self._deps.placement.note_begun(asyncio.get_running_loop().time())
+
+    def _may_try(self, looked_at: float) -> bool:
+        """Whether this process may try to take the session, which it last looked for at this time."""
+        now = asyncio.get_running_loop().time()
+        placement = self._deps.placement
+        if self._mode == "leave" and placement is not None:
+            return placement.is_due_here(looked_at, now)
+        return now - looked_at >= _LOG_POLL_INTERVAL_S
 
     async def _open_journal(self, lease: Lease) -> SessionJournal:
         journal = SessionJournal(
@@ -497,13 +509,13 @@ class Runner:
         return TurnEnded(reason="failed", detail=detail)
 
     async def _renew(self, lease: Lease) -> None:
-        """Renews the lease again and again."""
+        """Renews the lease again and again. Not in a thread: turns may keep all of those busy."""
         errors = self._app.errors
         what = f"renewing the lease of session {self.session}"  # not translated
         while True:
             await asyncio.sleep(LEASE_TTL_S / 3)
             try:
-                await asyncio.to_thread(self._app.store.leases.renew, lease)
+                await asyncio.wrap_future(self._app.store.leases.extend(lease))
             except LeaseLost as lost:
                 log.warning("%s", lost)
                 self.interrupt()

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 WORKER_ROLE = "worker:"
 """The prefix of the names of workers' roles."""
+LEAVE_S = 5.0
+"""How long a session is left to workers that begin nothing, before its own process looks whether one has taken it."""
+MAX_LEAVE_S = 60.0
+"""The same for workers that are busy with other sessions."""
 _PRESENCE_MAX_AGE_S = 2.0
 
 
@@ -45,6 +49,7 @@ class TurnPlacement:
         self._is_chosen_here = is_chosen_here
         self._places: frozenset[str] = frozenset()
         self._looked = -_PRESENCE_MAX_AGE_S
+        self._begun_at = float("-inf")
         self._looking = asyncio.Lock()
 
     async def leaves(self, session: str) -> bool:
@@ -70,6 +75,15 @@ class TurnPlacement:
         from hermes.bridge.work_stream import offer
 
         offer(exporters.link, session, self._app.store.sessions.origin(session).place)
+
+    def note_begun(self, now: float) -> None:
+        """Notes that a worker has begun a turn of any session."""
+        self._begun_at = now
+
+    def is_due_here(self, left_at: float, now: float) -> bool:
+        """Whether a session that was left to workers at `left_at` is no longer left to them."""
+        waited_s = now - max(left_at, self._begun_at)
+        return waited_s >= LEAVE_S or now - left_at >= MAX_LEAVE_S
 
     async def _look(self) -> None:
         async with self._looking:

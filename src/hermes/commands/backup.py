@@ -126,7 +126,7 @@ def back_up_home(
                 others=", ".join(others),
             )
         )
-    if not without_secrets:
+    if done.has_keys and not without_secrets:
         lines.append(t("It contains your keys: keep it private, or make one with --without-secrets."))  # fmt: skip
     return WrittenBackup(
         file=str(done.file),

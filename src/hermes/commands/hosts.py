@@ -1,11 +1,11 @@
 """Hosts: the machines and processes that share a store, and what runs on each."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from hermes.app.machines import WaitingWork, find_waiting
+from hermes.app.machines import WaitingWork, find_waiting, read_places
 from hermes.commands.command import command
 from hermes.commands.context import CommandContext
 from hermes.commands.views import Block, Column, TableRow, line, table
@@ -23,6 +23,8 @@ class ListedHost(msgspec.Struct, frozen=True, kw_only=True):
     """A process on a machine."""
 
     host: str
+    place: str
+    """The name under which it takes sessions and jobs, if it said one."""
     process: str
     role: str
     version: str
@@ -55,7 +57,9 @@ class HostList(msgspec.Struct, frozen=True, kw_only=True):
         rows = [
             TableRow(
                 (
-                    one.host,
+                    f"{one.host} ({one.place})"
+                    if one.place not in {"", one.host}
+                    else one.host,
                     one.role,
                     one.version,
                     t("{count:,} session", "{count:,} sessions", count=one.sessions),
@@ -121,7 +125,7 @@ def list_hosts(context: CommandContext) -> HostList:
         return HostList(hosts=(), store="", is_shared=False, now=app.clock.now())
     state = app.store.hosts.state()
     return HostList(
-        hosts=tuple(_listed(state)),
+        hosts=tuple(_listed(state, read_places(app))),
         store=app.store.engine,
         is_shared=bool(app.settings.store.url),
         now=state.now,
@@ -129,7 +133,7 @@ def list_hosts(context: CommandContext) -> HostList:
     )
 
 
-def _listed(state: ClusterState) -> Iterable[ListedHost]:
+def _listed(state: ClusterState, places: Mapping[str, str]) -> Iterable[ListedHost]:
     running = Counter(lease.owner for lease in state.leases)
     known = {one.process for one in state.processes}
     others = [
@@ -137,10 +141,12 @@ def _listed(state: ClusterState) -> Iterable[ListedHost]:
         for owner in running
         if owner not in known
     ]
-    every = sorted([*state.processes, *others], key=lambda one: (one.host, one.role))
+    every = [*state.processes, *others]
+    every.sort(key=lambda one: (one.host, places.get(one.process, ""), one.role))
     for one in every:
         yield ListedHost(
             host=host_of(one.process),
+            place=places.get(one.process, ""),
             process=one.process,
             role=one.role,
             version=one.version,

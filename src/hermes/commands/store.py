@@ -54,7 +54,9 @@ class CopiedStore(msgspec.Struct, frozen=True, kw_only=True):
     target: str
 
     def view(self, _now: float) -> Iterable[Block]:
-        others = [f"{number} {name}" for name, number in self.others.items() if number]
+        others = [
+            f"{name}: {number:,}" for name, number in self.others.items() if number
+        ]
         parts = ", ".join(
             [
                 t("{count:,} row", "{count:,} rows", count=self.rows)

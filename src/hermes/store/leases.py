@@ -96,7 +96,18 @@ class Leases:
 
     def renew(self, lease: Lease, *, ttl: float = LEASE_TTL_S) -> Lease:
         """Extends a lease (the heartbeat)."""
+        renewed = self._db.write(self._renewing(lease, ttl), order=lease.session)
+        self.renewals += 1
+        return renewed
 
+    def extend(self, lease: Lease) -> "Future[Lease]":
+        """Does the same as `renew`, without waiting."""
+        job = self._renewing(lease, LEASE_TTL_S)
+        future = self._db.submit(job, order=lease.session)
+        future.add_done_callback(self._count_renewal)
+        return future
+
+    def _renewing(self, lease: Lease, ttl: float) -> Callable[[SqlConnection], Lease]:
         def job(connection: SqlConnection) -> Lease:
             self._db.lock(connection, f"session {lease.session}")
             require(connection, lease)
@@ -107,9 +118,11 @@ class Leases:
             )
             return msgspec.structs.replace(lease, expires=expires)
 
-        renewed = self._db.write(job, order=lease.session)
-        self.renewals += 1
-        return renewed
+        return job
+
+    def _count_renewal(self, future: "Future[Lease]") -> None:
+        if not future.cancelled() and future.exception() is None:
+            self.renewals += 1
 
     def release(self, lease: Lease) -> None:
         """Releases the session. The token stays, so that the next holder's is larger.

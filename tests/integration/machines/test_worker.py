@@ -7,13 +7,17 @@ from pathlib import Path
 import msgspec
 import pytest
 from nats import connect
-from tests.fakes.machines import Cluster, until
+from tests.fakes.machines import WAIT_TIMEOUT_S, Cluster, until
 from tests.fakes.nats_server import LocalNats
 from tests.fakes.postgres_server import LocalPostgres
 
+from hermes.commands.context import CommandContext
+from hermes.commands.hosts import list_hosts
+from hermes.commands.views import TableBlock
 from hermes.schema.events import ApprovalRequested, SessionModelChosen
 from hermes.schema.messages import AssistantMessage, ToolFinished, UserMessage
 from hermes.store.leases import LEASE_TTL_S
+from hermes.surfaces.gateway.mcp_server.served_tools import QuietSurface
 from hermes.testing.model_server import ModelServer, Recorded
 from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
 
@@ -79,6 +83,25 @@ async def test_a_worker_lets_the_model_answer_that_was_chosen_for_a_session(
             await desk.say(session, "hello")
             await desk.answered(session)
             assert msgspec.json.decode(model.posts[0].body)["model"] == "chosen-1"
+
+
+async def test_two_places_on_one_host_are_told_apart(
+    tmp_path: Path, postgres: LocalPostgres
+) -> None:
+    cluster = Cluster(folder=tmp_path, store_url=postgres.new_url())
+    async with cluster.surface() as desk, cluster.worker("one"), cluster.worker("two"):
+        context = CommandContext(QuietSurface(), app=desk.app)
+
+        def listed() -> set[str]:
+            return {one.place for one in list_hosts.function(context).hosts}
+
+        async with asyncio.timeout(WAIT_TIMEOUT_S):
+            while await asyncio.to_thread(listed) != {"one", "two"}:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.05)
+        (shown,) = list_hosts.function(context).view(0.0)
+    assert isinstance(shown, TableBlock)
+    ends = [row.cells[0].rpartition(" ")[2] for row in shown.rows]
+    assert ends == ["(one)", "(two)"]
 
 
 async def test_without_a_worker_the_turn_runs_where_the_message_came_in(

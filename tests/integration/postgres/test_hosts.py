@@ -85,6 +85,7 @@ async def test_a_store_is_copied_there_and_back(tmp_path: Path, url: str) -> Non
         assert (await host.run("-z", "hello")).code == 0
         there = await host.run("store", "copy", "sqlite://", url)
         assert "compared" in there.out, there.err
+        assert "sessions: 1, " in there.out
         again = await host.run("store", "copy", "sqlite://", url)
         assert again.code == 1
         assert "already" in again.err

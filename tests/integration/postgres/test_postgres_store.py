@@ -29,6 +29,7 @@ from hermes.store.postgres.leases import PostgresLeases
 from hermes.store.postgres.options import PostgresOptions
 from hermes.store.postgres.postgres_store import PostgresStore, open_postgres
 from hermes.store.postgres.schema import MIGRATIONS
+from hermes.store.postgres.server import POOL_SIZE
 from hermes.store.postgres.session_log import PostgresSessionLog
 from hermes.store.sql import SqlConnection
 from hermes.testing import FakeClock
@@ -176,6 +177,42 @@ def test_a_live_process_that_did_not_renew_its_lease_loses_it(
     Leases(store.database, FakeClock(), owner="elsewhere:1:2").acquire("s")
     with pytest.raises(LeaseLost, match="process 1 on elsewhere"):
         store.log.append("s", UserMessage(text="late"), lease=lease)
+
+
+def test_renewals_that_wait_for_a_connection_are_sent_together(
+    store: PostgresStore,
+) -> None:
+    names = [f"s{number}" for number in range(20)]
+    for name in names:
+        store.log.create(name, SessionCreated())
+    leases = [store.leases.acquire(name) for name in names]
+    stolen = names.pop()
+    query = "UPDATE leases SET owner = 'thief:1:2' WHERE session = ?"
+    store.database.write(lambda one: one.execute(query, (stolen,)).fetchall())
+    go_on = threading.Event()
+    barrier = threading.Barrier(POOL_SIZE + 1)
+
+    def hold(_: SqlConnection) -> None:
+        barrier.wait(TIMEOUT_S)
+        go_on.wait(TIMEOUT_S)
+
+    holding = [store.database.submit(hold) for _ in range(POOL_SIZE)]
+    barrier.wait(TIMEOUT_S)
+    renewing = [store.leases.extend(lease) for lease in leases]
+    store._database.server.start(asyncio.sleep(0)).result(TIMEOUT_S)  # all are in line
+    go_on.set()
+    for held in holding:
+        held.result(TIMEOUT_S)
+    with pytest.raises(LeaseLost, match="process 1 on thief"):
+        renewing.pop().result(TIMEOUT_S)
+    renewed = [one.result(TIMEOUT_S) for one in renewing]
+    assert [one.session for one in renewed] == names
+    assert all(
+        new.expires > old.expires for new, old in zip(renewed, leases, strict=False)
+    )
+    query = "SELECT count(DISTINCT xmin::text) FROM leases WHERE owner != 'thief:1:2'"
+    assert store.database.select(query) == [(1,)]
+    assert store.leases.renewals == len(names)
 
 
 def test_a_machine_of_the_same_name_is_another_machine(store: PostgresStore) -> None:

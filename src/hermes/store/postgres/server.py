@@ -68,6 +68,7 @@ class PostgresServer:
         self._commits = 0
         self._closing_at = float("inf")
         self._pool: ConnectionPool | None = None
+        self._returned = asyncio.Event()
         self._thread = EventLoopThread("hermes-store")
         self.loop = self._thread.loop
         self.start = self._thread.start
@@ -155,12 +156,21 @@ class PostgresServer:
                 if now > min(deadline, self._closing_at):
                     raise self.translated(error) from error
                 self._note_outage(error)
-                await asyncio.sleep(pause.next_s())
+                await self._wait_for_return(pause.next_s(), error)
             except asyncpg.PostgresError as error:
                 raise self.translated(error) from error
             else:
                 self.note_success()
                 return result
+
+    async def _wait_for_return(self, timeout_s: float, error: BaseException) -> None:
+        """Waits until another request finds the server reachable: between two restarts there may be little time."""
+        if isinstance(error, asyncpg.TooManyConnectionsError):
+            await asyncio.sleep(timeout_s)  # others can reach it all the time
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._returned.wait()
 
     def _note_outage(self, error: BaseException) -> None:
         if self.reachability.is_reachable:
@@ -177,6 +187,8 @@ class PostgresServer:
         """Records that the server answered."""
         if not self.reachability.is_reachable:
             self.reachability.change(is_reachable=True)
+            self._returned.set()  # whoever waits goes on
+            self._returned = asyncio.Event()
             waiting.warning("%s", t.logged("The store is reachable again."))
 
     def translated(self, error: BaseException) -> StoreError:

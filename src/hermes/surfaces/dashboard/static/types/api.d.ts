@@ -1842,6 +1842,7 @@ export interface ListedCard {
 /** A process on a machine. */
 export interface ListedHost {
   host: string;
+  place: string;
   process: string;
   role: string;
   version: string;

@@ -136,6 +136,7 @@ function Process({ one }) {
     <li class="host-process">
       <div class="row">
         <strong>${one.role}</strong>
+        ${one.place && one.place !== one.host && html`<span class="muted small">${one.place}</span>`}
         ${one.version && html`<span class="muted small">${one.version}</span>`}
         <span class="spring" />
         ${one.is_live ? html`<${Tag} kind="good">${t("live")}<//>` : html`<${Tag} kind="warn">${t("not heard of")}<//>`}
