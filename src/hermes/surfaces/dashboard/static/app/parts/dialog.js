@@ -34,9 +34,9 @@ export function Dialog({ title, onClose, children, actions, class: more = "", pl
   const box = /** @type {Ref<HTMLDialogElement>} */ (useElement());
   // Synchronously, so that keys typed right after opening go to the dialog.
   useLayoutEffect(() => {
-    const before = document.activeElement;
-    box.current.showModal();
-    return () => before instanceof HTMLElement && before.isConnected && before.focus();
+    const dialog = box.current;
+    dialog.showModal();
+    return () => dialog.close(); // that gives the focus back; while it is open, nothing behind it can have it
   }, []);
   /** @param {Event} event */
   const outside = (event) => event.target === box.current && onClose();
