@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 from tests.e2e.dashboard.chatting import box, rests, say, width
 from tests.e2e.dashboard.conftest import Board, Complaints, again
+from tests.e2e.dashboard.walking import go
 
-from hermes.testing.scripted_responses import ScriptedResponse, ServedCall
+from hermes.testing.scripted_responses import ScriptedResponse, ServedCall, ServerFault
 
 AXE = (
     Path(__file__).resolve().parents[2]
@@ -208,3 +209,40 @@ async def test_hostile_text_does_nothing_anywhere(page: Page, dashboard: Board) 
     )
     assert [href for href in hrefs if not re.match(r"(#|https?:|/)", href)] == []
     assert [url for url in asked if not url.startswith(dashboard.url)] == []
+
+
+async def test_the_focus_stays_near_what_was_done(page: Page, dashboard: Board) -> None:
+    """Whatever an action takes off the page, the next Tab goes on from there."""
+    endless = ScriptedResponse(
+        text="on and on " * 40, delay=0.05, fault=ServerFault(hang="middle")
+    )
+    dashboard.says(*change(dashboard, "focus.txt"), endless)
+    await say(page, "write it")
+    await _press(page.get_by_role("button", name="Allow once"))
+    await expect(box(page)).to_be_focused()
+    await rests(page, 1)
+    await say(page, "and talk")
+    await expect(page.locator(".message.live")).to_contain_text("on and on")
+    await say(page, "a message that waits")
+    await _press(page.get_by_role("button", name="Remove from the queue"))
+    await expect(box(page)).to_be_focused()
+    await _press(page.get_by_role("button", name="Stop"))
+    await expect(page.get_by_text("Stopped.")).to_be_visible()
+    await expect(box(page)).to_be_focused()
+    changes = page.get_by_role("button", name="changes").first
+    await _press(changes)
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(changes).to_be_focused()
+    await go(page, "/sessions")
+    await _press(page.locator(".session-main").first)
+    await expect(page.locator("#main")).to_be_focused()
+    await _press(page.get_by_role("button", name="Delete"))
+    await _press(page.get_by_role("dialog").get_by_role("button", name="Delete"))
+    await expect(page).to_have_url(re.compile(r"#/sessions$"))
+    await expect(page.locator("#main")).to_be_focused()
+
+
+async def _press(control: Locator) -> None:
+    await control.focus()
+    await control.press("Enter")

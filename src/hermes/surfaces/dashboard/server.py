@@ -35,9 +35,12 @@ from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
 from hermes.surfaces.dashboard.routes.learning import LearningRoutes
 from hermes.surfaces.dashboard.routes.login import EntryRoutes, first_visit
 from hermes.surfaces.dashboard.routes.mcp_logins import McpLoginRoutes
+from hermes.surfaces.dashboard.routes.message_media import MessageMediaRoutes
 from hermes.surfaces.dashboard.routes.plugins import PluginRoutes
 from hermes.surfaces.dashboard.routes.policy import PolicyRoutes
 from hermes.surfaces.dashboard.routes.push import PushRoutes
+from hermes.surfaces.dashboard.routes.requests import RequestRoutes
+from hermes.surfaces.dashboard.routes.rewind import RewindRoutes
 from hermes.surfaces.dashboard.routes.schedules import ScheduleRoutes
 from hermes.surfaces.dashboard.routes.sessions import SessionRoutes
 from hermes.surfaces.dashboard.routes.speech import SpeechRoutes
@@ -212,6 +215,9 @@ def _endpoints(board: Dashboard, plugins: Plugins, assets: Assets) -> list[Endpo
         *EntryRoutes(board).endpoints(),
         *SessionRoutes(board).endpoints(),
         *ChatRoutes(board).endpoints(),
+        *RewindRoutes(board).endpoints(),
+        *MessageMediaRoutes(board).endpoints(),
+        *RequestRoutes(board).endpoints(),
         *ChatCommandRoutes(board).endpoints(),
         *WrittenFileRoutes(board).endpoints(),
         *SpeechRoutes(board).endpoints(),

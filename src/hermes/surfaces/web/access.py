@@ -9,6 +9,9 @@ from starlette.types import Receive, Scope, Send
 from hermes.primitives.backoff import delay_s
 from hermes.surfaces.web.errors import Refusal
 from hermes.surfaces.web.hosts_and_origins import Addresses
+from hermes.text.translation import translator
+
+t = translator(__name__)
 
 Need: TypeAlias = Literal[
     "open",
@@ -152,6 +155,16 @@ class AccessControl:
 def covers(held: Iterable[str], need: Need) -> bool:
     """Whether a credential with these scopes covers the scope that is needed."""
     return need == "open" or need in held or "admin" in held
+
+
+def require(caller: Caller, need: Need, why: str) -> None:
+    """Refuses a part of a request that needs a scope beyond the route's own."""
+    if not covers(caller.scopes, need):
+        raise Refusal(
+            403,
+            t("This needs the scope {scope!r}: {why}.", scope=need, why=why),
+            t("Nothing was changed."),
+        )
 
 
 def bearer_token(headers: RequestHeaders) -> str | None:

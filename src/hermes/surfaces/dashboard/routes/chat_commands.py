@@ -14,7 +14,7 @@ from hermes.commands.table import chat_commands
 from hermes.errors import NotFound, SessionBusy
 from hermes.schema.events import SessionCreated
 from hermes.surfaces.dashboard.dashboard import Dashboard
-from hermes.surfaces.dashboard.routes.sessions import find
+from hermes.surfaces.dashboard.routes.sessions import session_of
 from hermes.surfaces.web import override
 from hermes.surfaces.web.access import covers
 from hermes.surfaces.web.endpoint import Endpoint, EndpointCall
@@ -101,7 +101,7 @@ class ChatCommandRoutes:
             )
         if one.role != "user" and not covers(call.caller.scopes, "admin"):
             raise Refusal(403, t("/{slash} needs the scope 'admin'.", slash=one.slash), t("Nothing was changed."))  # fmt: skip
-        info = await asyncio.to_thread(find, self._board, call.path["id"])
+        info = await session_of(self._board, call)
         if line.model is not None:
             # A turn that runs keeps its model. The page sends the choice again with the next message.
             with contextlib.suppress(SessionBusy):

@@ -274,7 +274,7 @@ class SessionRoutes:
 
     async def show(self, call: EndpointCall) -> Detail:
         """A session, the process that runs it, and its open questions."""
-        info = await asyncio.to_thread(find, self._board, call.path["id"])
+        info = await session_of(self._board, call)
         holder = await asyncio.to_thread(self._app.store.leases.holder, info.id)
         waiting = await self._board.waiting(info.id)
         model, window = await asyncio.to_thread(self._model, info.id)
@@ -426,3 +426,8 @@ def find(board: Dashboard, session: str) -> SessionInfo:
             hint=t("Its whole id is needed here."),
         )
     return info
+
+
+async def session_of(board: Dashboard, call: EndpointCall) -> SessionInfo:
+    """The session that a request names."""
+    return await asyncio.to_thread(find, board, call.path["id"])

@@ -32,6 +32,11 @@ export function useComposer(field) {
   }, [field]);
 }
 
+/** The field that `useComposer` named, while it is shown. */
+export function messageField() {
+  return composer.value?.current ?? null;
+}
+
 /** Every binding whose keys are active now. */
 export function useBindings() {
   const list = useStore(bindings);

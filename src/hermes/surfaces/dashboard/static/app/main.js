@@ -3,6 +3,7 @@
 import { api, profile, scopes, sharedStore } from "./api.js";
 import { watchAttention } from "./attention.js";
 import { Frame } from "./frame.js";
+import { keepFocus } from "./kept_focus.js";
 import { listen } from "./keys.js";
 import { connection, watch } from "./pending_requests.js";
 import { t } from "./translation.js";
@@ -33,6 +34,7 @@ setTimeout(() => {
   afterFrame(() => {
     watch();
     watchAttention();
+    keepFocus();
   });
 });
 

@@ -3654,12 +3654,12 @@ export interface Answers {
   "POST /api/sessions/{id}/interrupt": Acknowledged;
   "POST /api/sessions/{id}/resume": Acknowledged;
   "POST /api/sessions/{id}/compress": unknown;
+  "GET /api/sessions/{id}/context": Filling;
   "POST /api/sessions/{id}/branch": Identified;
   "POST /api/sessions/{id}/undo": UndoReport;
   "GET /api/sessions/{id}/undo": Deletes;
   "POST /api/sessions/{id}/redo": UndoReport;
   "POST /api/sessions/{id}/retry": UndoReport;
-  "GET /api/sessions/{id}/context": Filling;
   "GET /api/sessions/{id}/diff": Diff;
   "GET /api/sessions/{id}/pictures/{seq}/{number}": unknown;
   "GET /api/sessions/{id}/recordings/{seq}/{number}": unknown;

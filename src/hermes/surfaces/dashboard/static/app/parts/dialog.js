@@ -36,7 +36,7 @@ export function Dialog({ title, onClose, children, actions, class: more = "", pl
   useLayoutEffect(() => {
     const dialog = box.current;
     dialog.showModal();
-    return () => dialog.close(); // gives the focus back, which nothing outside can take before
+    return () => dialog.close(); // that gives the focus back; while it is open, nothing behind it can have it
   }, []);
   /** @param {Event} event */
   const outside = (event) => event.target === box.current && onClose();

@@ -7,6 +7,7 @@
 /** @import { Completion, Place } from "./completion.js" */
 /** @import { Heard } from "./voice.js" */
 import { errorText } from "../../app/api.js";
+import { isFocusFree } from "../../app/kept_focus.js";
 import { useComposer } from "../../app/keys.js";
 import { Button, Icon, size, toast } from "../../app/parts.js";
 import { t } from "../../app/translation.js";
@@ -106,7 +107,7 @@ export function Composer({ chat, running, stopping, question = null, filled }) {
   useEffect(() => {
     if (!matchMedia("(hover: hover)").matches) return undefined;
     // Behind the frame that lays the page out: a focus before it would do that in this task.
-    return afterFrame(() => document.activeElement === document.body && area.current.focus());
+    return afterFrame(() => isFocusFree() && area.current.focus());
   }, [chat.id]);
   useLayoutEffect(() => {
     if (GROWS_BY_ITSELF) return;

@@ -160,9 +160,9 @@ function DialogClose({ children, ...rest }) {
 function Modal({ className, onClose, children, ...rest }) {
   const box = React.useRef(null);
   React.useLayoutEffect(() => {
-    const before = document.activeElement;
-    box.current.showModal();
-    return () => before instanceof HTMLElement && before.isConnected && before.focus();
+    const dialog = box.current;
+    dialog.showModal();
+    return () => dialog.close(); // that gives the focus back
   }, []);
   const cancel = (/** @type {Event} */ event) => {
     event.preventDefault();
