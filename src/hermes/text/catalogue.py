@@ -222,15 +222,13 @@ class Catalogue:
     def _read(self, path: Path) -> dict[PoKey, tuple[str, ...]]:
         try:
             if path.stat().st_size > MAX_OVERLAY_BYTES:
-                self.overlay_problem = (
-                    f"{path} can't be used: it is larger than 1 MiB."  # not translated
-                )
+                self.overlay_problem = f"{path}: larger than 1 MiB"  # not translated
                 return {}
             found = parse_po(path.read_text("utf-8"))
         except FileNotFoundError:
             return {}
         except (OSError, UnicodeDecodeError, PoError) as error:
-            self.overlay_problem = f"{path} can't be used: {error}"
+            self.overlay_problem = f"{path}: {error}"
             return {}
         found.pop(PoKey("", ""), None)
         return found
