@@ -22,6 +22,7 @@ APPROVAL_CONTEXTS = frozenset(
     (
         "surfaces.terminal.approval",
         "surfaces.terminal.call_words",
+        "surfaces.terminal.codex_summary",
         "surfaces.terminal.question_menu",
         "surfaces.terminal.summary_words",
         "surfaces.tui.menu_rows",
