@@ -61,6 +61,7 @@ _FORMAT = re.compile(r"\{(\w+)[!:][^{}]*\}")
 
 
 log = logging.getLogger(__name__)
+log.addHandler(logging.NullHandler())  # before a log is started, nothing goes to stderr
 
 
 class _English(gettext.NullTranslations):

@@ -15,13 +15,13 @@ from hermes.surfaces.terminal.text import cut, one_line, width
 from hermes.surfaces.terminal.tool_line import (
     COMMAND_TOOLS,
     Marks,
-    duration,
     last_lines,
     outcome,
     printed,
     reason_lines,
 )
 from hermes.surfaces.tui.details import Details
+from hermes.text.formats import duration
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
