@@ -367,3 +367,25 @@ def test_a_command_loads_only_its_own_module(tmp_path: Path) -> None:
         loaded = modules_after(arguments, tmp_path)
         topics = {one for topic in TOPICS for one in topic.modules}
         assert loaded & topics == {module}
+
+
+def test_a_mistake_in_ones_own_texts_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "locales").mkdir()
+    (tmp_path / "locales" / "en.po").write_text('msgid "broken\n', "utf-8")
+    done = hermes(tmp_path, "sessions", "list", LC_ALL="C")
+    assert done.returncode == 0
+    said = done.stderr.splitlines()
+    assert sum("en.po: line 1" in one for one in said) == 1
+    assert "Your own texts" in done.stderr
+
+
+def test_the_doctor_names_every_file_of_ones_own_texts_that_is_broken(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "locales").mkdir()
+    for name in ("de.po", "en.po"):
+        (tmp_path / "locales" / name).write_text('msgid "broken\n', "utf-8")
+    done = hermes(tmp_path, "doctor", LC_ALL="C")
+    assert done.stdout.count("de.po: line 1") == 1
+    assert done.stdout.count("en.po: line 1") == 1
+    assert "Your own texts" not in done.stderr

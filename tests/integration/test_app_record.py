@@ -12,7 +12,13 @@ import pytest
 from hermes.app import build
 from hermes.errors import SessionNotFound, StoreError
 from hermes.events import Bus, Envelope, default_bus
-from hermes.schema.events import SessionCreated, SessionTitled, TurnEnded
+from hermes.schema.events import (
+    SessionCreated,
+    SessionTitled,
+    SessionUndone,
+    TurnEnded,
+    TurnStarted,
+)
 from hermes.schema.messages import AssistantMessage, UserMessage
 from hermes.settings import Home, Settings
 from hermes.settings.sections import SessionSettings
@@ -255,3 +261,24 @@ def test_reading_the_log_loads_only_what_that_needs(home: Home) -> None:
         check=True,
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_shorter_history_does_not_replace_a_snapshot(home: Home) -> None:
+    wanted = SessionSettings(write_json_snapshots=True, json_snapshot_format="messages")
+    with build(Settings(sessions=wanted), home, bus=Recorder()) as app:
+        session = app.begin(SessionCreated()).session
+        target = home.sessions / f"session_{session}.json"
+
+        def texts_after(*asked: str) -> list[str]:
+            for text in asked:
+                (row,) = app.record(session, UserMessage(text=text))
+                app.record(session, TurnStarted(inputs=(row.seq,)), turn=text)
+                app.record(session, TurnEnded(reason="done"), turn=text)
+            return [
+                one["content"] for one in json.loads(target.read_text())["messages"]
+            ]
+
+        assert texts_after("one", "two") == ["one", "two"]
+        app.record(session, SessionUndone(since=3, turns=("two", "one")))
+        assert texts_after("three") == ["one", "two"]
+        assert texts_after("four") == ["three", "four"]

@@ -26,6 +26,7 @@ from hermes.providers.sign_in.states import (
     PendingSignIn,
     SignInOptions,
 )
+from hermes.text.formats import ago
 from hermes.text.translation import to_translate, translator
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class AccountListing(msgspec.Struct, frozen=True, kw_only=True):
     def _remarks(self, now: float) -> Iterable[Block]:
         for one in self.accounts:
             for limit in one.limits:
-                age = _age(now - limit.seen_at)
+                age = _age(limit.seen_at, now)
                 yield line(f"{one.id}  {limit.sentence(now)}{age}", "dim")
         for one in self.accounts:
             if one.problem:
@@ -379,13 +380,14 @@ def _row(one: AccountState) -> TableRow:
     }
     state = words[one.state]
     if one.state == "ok" and one.kind in {"azure", "vertex", "bedrock"}:
-        state = "this machine"
+        state = t("this machine")
     label = provider_table.label_of(one.provider)
     return TableRow(
         (one.id, label, one.label, state, str(one.priority)), looks[one.state]
     )
 
 
-def _age(seconds: float) -> str:
+def _age(seen_at: float, now: float) -> str:
     """How old a limit is, if that matters."""
-    return f" (seen {seconds / 3600:.0f} h ago)" if seconds > 7200 else ""
+    is_old = now - seen_at > 7200
+    return f" ({t('seen {when}', when=ago(seen_at, now))})" if is_old else ""

@@ -20,14 +20,18 @@ from hermes.schema.events import InterruptRequested, SessionCreated
 from hermes.schema.goals import ChildAttached
 from hermes.schema.messages import UserMessage
 from hermes.schema.shown_reasons import state_in_words
-from hermes.text.formats import money
-from hermes.text.translation import shown_reason, translator
+from hermes.text.formats import money, short_duration
+from hermes.text.translation import shown_reason, to_translate, translator
 
 t = translator(__name__)
 
 
 MAX_SHOWN_CHILDREN = 20
-_KINDS = {REVIEW: "review", BACKGROUND: "background", DELEGATE: "child agent"}
+_KINDS = {
+    REVIEW: to_translate("review"),
+    BACKGROUND: to_translate("background"),
+    DELEGATE: to_translate("child agent"),
+}
 _MAX_LABEL_CHARS = 60
 
 
@@ -37,8 +41,8 @@ def children_view(children: Iterable[ChildStatus]) -> Iterable[Block]:
         (
             one.id[-6:],
             state_in_words(one.state),
-            _KINDS.get(one.kind, one.kind),
-            _span(one.seconds),
+            t.marked(_KINDS.get(one.kind, one.kind)),
+            short_duration(one.seconds),
             money(one.cost_usd),
             child_label(one),
         )
@@ -62,12 +66,6 @@ def child_label(one: ChildStatus) -> str:
     if one.runs and doing:
         return f"{task}: {doing}" if task else doing
     return f"{task} ({doing})" if doing and one.state != "done" else task
-
-
-def _span(seconds: float) -> str:
-    if seconds >= 3600:
-        return f"{seconds / 3600:.1f} h"
-    return f"{seconds / 60:.0f} min" if seconds >= 60 else f"{seconds:.0f} s"
 
 
 def listed_children(context: CommandContext, session: str = "") -> list[ChildStatus]:

@@ -52,6 +52,11 @@ examples:
 _WIDEST_COLUMN = 40
 
 
+def _origin(origin: str) -> str:
+    """Where a value comes from: a file and its line, a variable, or nowhere."""
+    return t("default") if origin == "default" else origin
+
+
 class ShownSetting(msgspec.Struct, frozen=True):
     """A setting, its value without secrets, and where that comes from."""
 
@@ -87,7 +92,7 @@ class ShownSettings(msgspec.Struct, frozen=True, kw_only=True):
         )
         rows = [
             TableRow(
-                (one.key, _text(one.value), one.origin),
+                (one.key, _text(one.value), _origin(one.origin)),
                 "dim" if one.origin == "default" else "",
             )
             for one in self.settings

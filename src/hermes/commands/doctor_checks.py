@@ -11,7 +11,7 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -527,17 +527,33 @@ def gateway(site: Site) -> list[Finding]:
     return [Finding("gateway", mark, text, to_do) for mark, text, to_do in found]
 
 
-def language(_site: Site) -> list[Finding]:
+def language(site: Site) -> list[Finding]:
     """The language of this process, how much of it is missing, and whether the user's own texts can be used."""
+    return [*_spoken_language(), *_own_texts(site)]
+
+
+def _own_texts(site: Site) -> Iterator[Finding]:
+    """What is wrong with the user's own texts, in any language."""
+    for code in LANGUAGES:
+        path = site.home.locales / f"{code}.po"
+        if os.path.lexists(path) and (problem := _overlay_problem(code, path)):
+            text = t("Your own texts can't be used: {problem}", problem=problem)
+            yield Finding("language", WARN, text, t("Correct the file."))
+
+
+def _overlay_problem(code: str, path: Path) -> str:
+    from hermes.text.catalogue import Catalogue
+
+    return Catalogue(code, path).overlay_problem
+
+
+def _spoken_language() -> list[Finding]:
     sentences = current_sentences()
     if sentences is None:
         return []
     from hermes.text.catalogue import untranslated
 
     name = LANGUAGES[sentences.language]
-    if problem := sentences.overlay_problem:
-        to_do = t("Correct the file.")
-        return [Finding("language", WARN, f"{name}; {problem}", to_do)]
     missing = untranslated(sentences.language)
     if not missing:
         return [Finding("language", OK, name)]

@@ -73,7 +73,7 @@ class RememberedNotes(msgspec.Struct, frozen=True, kw_only=True):
                 yield line("")
             where = f"  {file.path}, {file.fill}"
             yield Line((Span(file.name, "bold"), Span(where, "dim")))
-            yield line(file.text.rstrip() or "(empty)")
+            yield line(file.text.rstrip() or t("(empty)"))
         yield from (line(flagged_text(note), "warn") for note in self.flagged)
         if self.service:
             yield line(self.service)

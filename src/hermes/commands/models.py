@@ -87,12 +87,12 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
     def ready(self) -> str:
         """Whether it can be used, in a word or two."""
         if self.provider == EMBEDDED:
-            return "ready" if self.key_set else "not downloaded"
+            return t("ready") if self.key_set else t("not downloaded")
         if self.signed_in:
-            return "signed in"
+            return t("signed in")
         if not self.key:
             return t("sign in first") if self.sign_in else t("needs no key")
-        return "key set" if self.key_set else "no key"
+        return t("key set") if self.key_set else t("no key")
 
     @property
     def prices(self) -> tuple[str, str]:
@@ -100,7 +100,7 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
         if self.input_price is None or self.output_price is None:
             return "?", "?"
         if not self.output_price:
-            return "free", ""
+            return t("free"), ""
         return f"{self.input_price:g}", f"{self.output_price:g}"
 
     @property
@@ -108,7 +108,7 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
         """The prices in a sentence."""
         into, out = self.prices
         if into == "?":
-            return "unknown"
+            return t("unknown")
         return (
             t("${into} in, ${out} out per million tokens", into=into, out=out)
             if out
@@ -192,7 +192,7 @@ class UsageReport(msgspec.Struct, frozen=True, kw_only=True):
             return
         total = self.total
         last = (
-            "total", "", f"{total['calls']:,}", f"{total['input_tokens']:,}", "",
+            t("total"), "", f"{total['calls']:,}", f"{total['input_tokens']:,}", "",
             f"{total['output_tokens']:,}", dollars(total["cost_usd"]),
         )  # fmt: skip
         numbers = (t("CALLS"), t("TOKENS IN"), t("CACHED"), t("TOKENS OUT"), t("COST"))

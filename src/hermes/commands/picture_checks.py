@@ -113,7 +113,9 @@ def _documents(settings: Settings) -> Finding:
 def _ocr() -> Finding:
     ocr = PageOcr()
     text = (
-        "installed" if ocr.is_available else f"not installed (optional). {ocr.missing}"
+        t("installed")
+        if ocr.is_available
+        else t("not installed (optional). {missing}", missing=ocr.missing)
     )
     return Finding("ocr", OK, text)
 

@@ -405,7 +405,7 @@ def _label(store: Store, info: SessionInfo) -> str:
     events = (row.event for row in store.log.events(info.id, after=1, limit=5))
     texts = (event.text for event in events if isinstance(event, UserMessage))
     words = first_line(next(texts, ""))
-    return kind + (f"“{words}”" if words else "(empty)")
+    return kind + (f"“{words}”" if words else t("(empty)"))
 
 
 def _rows(store: Store, session: str, after: int) -> Iterator[Row]:

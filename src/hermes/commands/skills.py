@@ -424,12 +424,20 @@ def revert_skill(
     return revert_change(context, "skills", change, whole=to)
 
 
+_ORIGINS = {
+    "user": to_translate("yours"),
+    "agent": to_translate("learned"),
+    "installed": to_translate("installed"),
+    "bundled": to_translate("bundled"),
+}
+
+
 def _state(skill: Skill) -> str:
     if not skill.enabled:
-        return "disabled"
+        return t("disabled")
     if skill.pinned:
-        return "pinned"
-    return {"agent": "learned", "user": "yours"}.get(skill.origin, skill.origin)
+        return t("pinned")
+    return t.marked(_ORIGINS[skill.origin])
 
 
 def _checked(name: str, folder: Path, *, bundled: bool = False) -> CheckedSkill:

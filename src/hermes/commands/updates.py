@@ -45,7 +45,7 @@ class UpdatePlan(msgspec.Struct, frozen=True, kw_only=True):
             (
                 (t("Installed"), self.current),
                 (t("New"), f"{self.new} ({self.source})"),
-                (t("Backed up"), ", ".join(self.homes)),
+                (t("Backup of"), ", ".join(self.homes)),
                 (t("Sessions"), self.migration),
                 (t("Plugins"), ", ".join(self.plugins)),
                 (t("Hooks"), ", ".join(self.hooks)),

@@ -92,7 +92,7 @@ def show_voice(context: CommandContext) -> VoiceStatus:
     models = tuple(
         (
             one.name,
-            "ready" if model_path(one, deps.models) else size_text(one.size),
+            t("ready") if model_path(one, deps.models) else size_text(one.size),
             f"{shown_reason(one.description)} ({shown_reason(one.licence)})",
         )
         for one in SPEECH_MODELS.values()

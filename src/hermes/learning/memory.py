@@ -129,7 +129,10 @@ class MemoryFiles:
 
     def fill(self, name: MemoryName) -> str:
         """Returns how full a file is."""
-        return f"{len(self.read(name)):,} of {self._limits.of(name):,} characters"
+        return t("{used:,} of {limit:,} characters", **self._size(name))
+
+    def _size(self, name: MemoryName) -> dict[str, int]:
+        return {"used": len(self.read(name)), "limit": self._limits.of(name)}
 
     def snapshot(self) -> str:
         """Returns the part of the system prompt with the memory; empty if there is none."""
@@ -255,7 +258,8 @@ class MemoryFiles:
         return "\n".join(part for part in parts if part)
 
     def _shown(self, name: MemoryName) -> str:
-        return f"{FILES[name]} ({self.fill(name)}):\n{self.read(name).strip() or '(empty)'}"
+        fill = "{used:,} of {limit:,} characters".format(**self._size(name))
+        return f"{FILES[name]} ({fill}):\n{self.read(name).strip() or '(empty)'}"  # not translated: for the model
 
     def _for_prompt(self, name: MemoryName) -> str:
         """Returns a file without suspicious notes, cut near its limit. Notes say what is missing."""

@@ -229,7 +229,7 @@ def write_snapshot(
     folder: Path,
     document_of: Callable[[Store, str], Any] = event_document,
 ) -> Path:
-    """Writes `session_<id>.json` atomically."""
+    """Writes `session_<id>.json` atomically. A file with more messages or events, as before an undo, stays as it is."""
     if "/" in session:
         raise StoreError(
             t.later(
@@ -239,7 +239,28 @@ def write_snapshot(
         )
     content = msgspec.json.encode(document_of(store, session))
     target = make_private_folder(folder) / f"session_{session}.json"
+    if _is_longer(target, content):
+        return target
     replace_file(
         target, msgspec.json.format(content, indent=2), mode=PRIVATE_FILE, alone=False
     )
     return target
+
+
+class _SnapshotRows(msgspec.Struct):
+    """What a JSON copy holds, in either format."""
+
+    messages: list[msgspec.Raw] = []
+    events: list[msgspec.Raw] = []
+
+
+def _is_longer(target: Path, content: bytes) -> bool:
+    """Whether the copy that is there has more rows than the new one."""
+    try:
+        old = msgspec.json.decode(target.read_bytes(), type=_SnapshotRows)
+    except (OSError, ValueError):  # there is none, or it is no copy of ours
+        return False
+    new = msgspec.json.decode(content, type=_SnapshotRows)
+    if bool(old.events) != bool(new.events):  # the format was changed
+        return False
+    return len(old.messages) > len(new.messages) or len(old.events) > len(new.events)

@@ -22,6 +22,7 @@ APPROVAL_CONTEXTS = frozenset(
     (
         "surfaces.terminal.approval",
         "surfaces.terminal.call_words",
+        "surfaces.terminal.codex_summary",
         "surfaces.terminal.question_menu",
         "surfaces.terminal.summary_words",
         "surfaces.tui.menu_rows",
@@ -60,6 +61,7 @@ _FORMAT = re.compile(r"\{(\w+)[!:][^{}]*\}")
 
 
 log = logging.getLogger(__name__)
+log.addHandler(logging.NullHandler())  # before a log is started, nothing goes to stderr
 
 
 class _English(gettext.NullTranslations):
@@ -222,15 +224,13 @@ class Catalogue:
     def _read(self, path: Path) -> dict[PoKey, tuple[str, ...]]:
         try:
             if path.stat().st_size > MAX_OVERLAY_BYTES:
-                self.overlay_problem = (
-                    f"{path} can't be used: it is larger than 1 MiB."  # not translated
-                )
+                self.overlay_problem = f"{path}: larger than 1 MiB"  # not translated
                 return {}
             found = parse_po(path.read_text("utf-8"))
         except FileNotFoundError:
             return {}
         except (OSError, UnicodeDecodeError, PoError) as error:
-            self.overlay_problem = f"{path} can't be used: {error}"
+            self.overlay_problem = f"{path}: {error}"
             return {}
         found.pop(PoKey("", ""), None)
         return found

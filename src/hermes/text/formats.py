@@ -64,7 +64,28 @@ def first_line(text: str) -> str:
 
 def short_duration(seconds: float) -> str:
     """`3 h` or `2 d`: a duration in its largest unit."""
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{round(seconds / size)} {unit}"
-    return f"{max(0, round(seconds))} s"
+    if seconds >= DAY_S:
+        return t("{count} d", count=round(seconds / DAY_S))
+    if seconds >= 3600:
+        return t("{count} h", count=round(seconds / 3600))
+    if seconds >= 60:
+        return t("{count} min", count=round(seconds / 60))
+    return t("{count} s", count=max(0, round(seconds)))
+
+
+def duration(seconds: float) -> str:
+    """How long something took: `12 ms`, `3.4 s` or `2 min 5 s`."""
+    if seconds < 1:
+        return t("{count} ms", count=f"{max(seconds, 0) * 1000:.0f}")
+    if seconds < 60:
+        return t("{count} s", count=f"{seconds:.1f}")
+    minutes, rest = divmod(int(seconds), 60)
+    return t("{minutes} min {seconds} s", minutes=minutes, seconds=rest)
+
+
+def time_left(seconds: float) -> str:
+    """How long something will take: `48 s`, `3 min`, `1 h 20 min`."""
+    if seconds < 3600:
+        return short_duration(max(1, seconds))
+    hours, rest = divmod(int(seconds), 3600)
+    return t("{hours} h {minutes} min", hours=hours, minutes=rest // 60)

@@ -3,7 +3,14 @@
 import pytest
 
 from hermes.text.catalogue import Catalogue
-from hermes.text.formats import ago, count, short_number
+from hermes.text.formats import (
+    ago,
+    count,
+    duration,
+    short_duration,
+    short_number,
+    time_left,
+)
 from hermes.text.translation import in_language
 
 
@@ -39,3 +46,35 @@ def test_how_long_ago_is_told_in_the_language_of_the_reader(
 ) -> None:
     with in_language(Capitals("en")):
         assert ago(1_000_000.0 - passed, 1_000_000.0) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-1, "0 ms"),
+        (0.0123, "12 ms"),
+        (3.44, "3.4 s"),
+        (59.9, "59.9 s"),
+        (125, "2 min 5 s"),
+    ],
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "0 S"), (90, "2 MIN"), (7_200, "2 H"), (260_000, "3 D")],
+)
+def test_a_duration_is_told_in_the_language_of_the_reader(
+    seconds: float, words: str
+) -> None:
+    with in_language(Capitals("en")):
+        assert short_duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.2, "1 s"), (150, "2 min"), (4_800, "1 h 20 min")]
+)
+def test_time_left(seconds: float, words: str) -> None:
+    assert time_left(seconds) == words

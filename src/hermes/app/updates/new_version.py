@@ -109,14 +109,19 @@ def _newest(folder: Path, wanted: str) -> NewVersion:
     if wanted:
         found = [one for one in found if one.version == wanted]
     if not found:
-        what = t.later("a wheel")
         if wanted:
-            what = t.later("version {version}", version=wanted)
+            raise NotFound(
+                t.later(
+                    "{folder} has no wheel of {distribution} {version}.",
+                    folder=folder,
+                    distribution=DISTRIBUTION,
+                    version=wanted,
+                )
+            )
         raise NotFound(
             t.later(
-                "{folder} has no pyproject.toml, and not {what} of {distribution}.",
+                "{folder} has neither a pyproject.toml nor a wheel of {distribution}.",
                 folder=folder,
-                what=what,
                 distribution=DISTRIBUTION,
             )
         )

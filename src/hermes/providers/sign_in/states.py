@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from hermes.text.formats import short_duration
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -26,21 +27,18 @@ class AccountLimit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         """The limit in words: `5-hour window: 12 % used, resets in 3 h`."""
         parts: list[str] = []
         if self.used_percent is not None:
-            parts.append(f"{self.used_percent:.0f} % used")
+            parts.append(t("{percent:.0f} % used", percent=self.used_percent))
         elif self.remaining is not None and self.limit:
-            parts.append(f"{self.remaining:g} of {self.limit:g} left")
+            parts.append(
+                t("{left:g} of {limit:g} left", left=self.remaining, limit=self.limit)
+            )
         elif self.remaining is not None:
-            parts.append(f"{self.remaining:g} left")
+            parts.append(t("{left:g} left", left=self.remaining))
         if self.resets_at is not None and self.resets_at > now:
-            parts.append(f"resets in {_span(self.resets_at - now)}")
+            parts.append(
+                t("resets in {time}", time=short_duration(self.resets_at - now))
+            )
         return f"{self.name}: {', '.join(parts)}"
-
-
-def _span(seconds: float) -> str:
-    for size, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= size * (2 if size == 86_400 else 1):
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 class PendingSignIn(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,11 +29,10 @@ from hermes.surfaces.terminal.progress_line import (
     ProgressLine,
     bar,
     fitted,
-    time_left,
 )
 from hermes.surfaces.terminal.stderr_message import remark
 from hermes.surfaces.terminal.text import one_line
-from hermes.text.formats import dollars, first_line
+from hermes.text.formats import dollars, first_line, time_left
 from hermes.text.translation import shown_reason, translator
 
 t = translator(__name__)

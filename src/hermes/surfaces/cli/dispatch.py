@@ -31,7 +31,12 @@ from hermes.errors import (
     os_reason,
     translated,
 )
-from hermes.text.translation import current_language, translator, use_language
+from hermes.text.translation import (
+    current_language,
+    in_language,
+    translator,
+    use_language,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -67,8 +72,9 @@ class ClosedOutput(io.FileIO):
 def run(arguments: list[str]) -> int:
     """Run one command line. This is the only place where an exception becomes a message and an exit code."""
     _print_anything()
-    use_language(_chosen_language)
     debug = "--debug" in arguments[:1]
+    is_doctor = "doctor" in arguments[:2]  # it says itself what is wrong
+    use_language(_chosen_language if is_doctor else _language_of_terminal)
     try:
         code = _dispatch(arguments[1:] if debug else arguments)
     except KeyboardInterrupt:
@@ -97,6 +103,17 @@ def _chosen_language() -> "Sentences | None":
         HermesError
     ):  # a home or settings that can't be used: the command itself reports that
         return None
+
+
+def _language_of_terminal() -> "Sentences | None":
+    """The language of this process. Says if the user's own texts can't be used; it is called once."""
+    sentences = _chosen_language()
+    if sentences is not None and (problem := sentences.overlay_problem):
+        from hermes.surfaces.terminal.stderr_message import say
+
+        with in_language(sentences):
+            say(t("Your own texts can't be used: {problem}", problem=problem))
+    return sentences
 
 
 def _dispatch(arguments: list[str]) -> int:

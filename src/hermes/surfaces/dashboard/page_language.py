@@ -31,6 +31,7 @@ _FORMS = {
 _TWO_FORMS = ("one", "other")
 _STATIC = Path(__file__).parent / "static"
 _APPROVALS = (
+    "app/parts/codex_summary.js",
     "app/parts/dialog.js",
     "app/parts/summary_words.js",
     "views/chat/approval_keys.js",

@@ -58,6 +58,16 @@ _STATES = {
     "stopped": to_translate("stopped"),
     "waiting": to_translate("waiting for another gateway"),
 }
+_GATEWAY_STATES = {
+    "starting": to_translate("starting"),
+    "running": to_translate("running"),
+    "draining": to_translate("draining"),
+}
+_HEALTH = {
+    "running": to_translate("running"),
+    "stuck": to_translate("stuck"),
+    "ended": to_translate("not running"),
+}
 _SYSTEM = Arg("for the whole machine, not just your session")
 
 
@@ -109,7 +119,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
                     "The gateway is {state}: process {pid}, for {since}, {count:,} turn running.",
                     "The gateway is {state}: process {pid}, for {since}, {count:,} turns running.",
                     count=status.turns,
-                    state=status.state,
+                    state=t.marked(_GATEWAY_STATES[status.state]),
                     pid=status.pid,
                     since=since,
                 )
@@ -140,12 +150,13 @@ class ProfileReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def cells(self, now: float) -> tuple[str, ...]:
         status, kept = self.report.status, self.kept
-        state = "not running" if self.report.health == "ended" else self.report.health
+        health = self.report.health
+        state = t.marked(_HEALTH[health])
         if kept is not None and kept.state == "waiting":
             state = t("waiting to start again")
-        elif status is not None and state == "running":
-            state = f"{status.state} {short_duration(now - status.started)}"
-        parts = status.parts if status is not None and state != "not running" else ()
+        elif status is not None and health == "running":
+            state = f"{t.marked(_GATEWAY_STATES[status.state])} {short_duration(now - status.started)}"
+        parts = status.parts if status is not None and health != "ended" else ()
         platforms = ", ".join(
             f"{one.name} {t.marked(_STATES[one.state])}" for one in parts
         )

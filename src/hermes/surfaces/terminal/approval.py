@@ -30,6 +30,7 @@ from hermes.surfaces.terminal.summary_words import (
     REPLACED,
     RUN_IN,
     shown_change,
+    shown_summary,
 )
 from hermes.surfaces.terminal.text import clean, one_line, wrap
 from hermes.surfaces.terminal.tool_line import (
@@ -335,7 +336,7 @@ def _summary_rows(text: str, request: Mapping[str, Any], columns: int) -> list[R
     if not text:
         return []
     if not _has_diff(text, request):
-        return _text_rows(shown_change(request["name"], text), columns)
+        return _text_rows(_shown(request, text), columns)
     from hermes.surfaces.terminal.diff_view import (
         FileDiff,
         parts_of,
@@ -345,7 +346,7 @@ def _summary_rows(text: str, request: Mapping[str, Any], columns: int) -> list[R
 
     marks = marks_of_this_run()
     rows: list[Row] = []
-    words = shown_change(request["name"], text)
+    words = _shown(request, text)
     if request["name"] == "apply_patch":
         words = words.removeprefix(f"Edit {_files(request)}\n")  # the heading says it
         parts = patch_parts(words)
@@ -357,6 +358,12 @@ def _summary_rows(text: str, request: Mapping[str, Any], columns: int) -> list[R
         else:
             rows += _text_rows(part, columns, _DIFF_LOOKS.get(part[:1], ""))
     return rows
+
+
+def _shown(request: Mapping[str, Any], text: str) -> str:
+    """Returns the lines below the heading in the reader's language: all of the summary, or those after its first one."""
+    is_whole = text == _summary(request)
+    return (shown_summary if is_whole else shown_change)(request["name"], text)
 
 
 def _has_diff(text: str, request: Mapping[str, Any]) -> bool:

@@ -9,8 +9,6 @@ from hermes.surfaces.terminal.style import terminal_width
 from hermes.surfaces.terminal.text import cut, width
 
 _REDRAW_S = 0.1
-_MINUTE_S = 60
-_HOUR_S = 3600
 
 
 class ProgressLine:
@@ -65,12 +63,3 @@ def fits(parts: list[str], columns: int) -> bool:
 
 def _side_by_side(parts: list[str]) -> str:
     return "  ".join(filter(None, parts))
-
-
-def time_left(seconds: float) -> str:
-    """Formats seconds as people say them: 48 s, 3 min, 1 h 20 min."""
-    if seconds < _MINUTE_S:
-        return f"{max(1, round(seconds))} s"
-    if seconds < _HOUR_S:
-        return f"{round(seconds / _MINUTE_S)} min"
-    return f"{int(seconds // _HOUR_S)} h {int(seconds % _HOUR_S // _MINUTE_S)} min"

@@ -7,6 +7,7 @@ stay as they are.
 import re
 
 from hermes.primitives.lazy_pattern import lazy_pattern
+from hermes.surfaces.terminal.codex_summary import shown_codex_request
 from hermes.text.translation import current_sentences, translator
 
 t = translator(__name__)
@@ -21,12 +22,6 @@ _WOULD_FAIL = lazy_pattern(r"\(as the files? (?:is|are) now, this would fail: (.
 _CUT_NOTE = lazy_pattern(
     r"\n\.\.\. ([\d,]+) more characters are not shown here\Z", re.ASCII
 )
-_CODEX_TOOLS = frozenset(("network_access", "request_permissions"))
-_MORE = (
-    "give codex more permissions: "  # not translated: codex/approvals.py writes these
-)
-_BLIND_PATCH = "a patch whose content codex did not announce"  # not translated
-_NO_COMMAND = "an action that codex describes without a command"  # not translated
 _CHECKS = "Run in the sandbox after each turn that changes files:"  # not translated: the summary of a project's checks
 
 
@@ -34,34 +29,15 @@ def shown_summary(name: str, summary: str) -> str:
     """Returns what a tool's call would do, for a person."""
     if current_sentences() is None:
         return summary
+    is_hermes = summary.startswith(RUN_IN)
+    summary = summary if is_hermes else shown_codex_request(name, summary)
     first, newline, rest = summary.partition("\n")
-    if name in _CODEX_TOOLS:
-        first = _codex_wish(name, first)
-    elif first == _CHECKS:
+    if first == _CHECKS:
         first = t("Run in the sandbox after each turn that changes files:")
     elif name in COMMAND_TOOLS and first.startswith(RUN_IN) and newline:
         folder = first.removeprefix(RUN_IN).removesuffix(":")
         first = t("Run in {folder}:", folder=folder)
-    elif first in (_BLIND_PATCH, _NO_COMMAND):
-        first = _codex_wish(name, first)
     return f"{first}{newline}{shown_change(name, rest)}"
-
-
-def _codex_wish(name: str, wish: str) -> str:
-    """What codex asks for. A command stays as it is."""
-    match name, wish.partition(" ")[2]:
-        case "network_access", where if wish.startswith("reach "):
-            return t("reach {where}", where=where)
-        case "request_permissions", _ if wish.startswith(_MORE):
-            return t(
-                "give codex more permissions: {wanted}", wanted=wish.removeprefix(_MORE)
-            )
-        case _ if wish == _BLIND_PATCH:
-            return t("a patch whose content codex did not announce")
-        case _ if wish == _NO_COMMAND:
-            return t("an action that codex describes without a command")
-        case _:
-            return wish
 
 
 def shown_change(name: str, change: str) -> str:

@@ -13,6 +13,7 @@ from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.surfaces.terminal.call_words import call_words, patched_files
 from hermes.surfaces.terminal.style import Style, settings_of_this_run
 from hermes.surfaces.terminal.text import clean, cut, one_line, width, wrap
+from hermes.text.formats import duration
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -201,15 +202,6 @@ def last_lines(output: str, most: int) -> list[str]:
         for line in output.split("\n")
     ]
     return [line for line in lines if line][-most:]
-
-
-def duration(seconds: float) -> str:
-    """Formats a duration as `12 ms`, `3.4 s` or `2 min 5 s`."""
-    if seconds < 1:
-        return f"{max(seconds, 0) * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
 def preparing(event: Mapping[str, Any]) -> str:

@@ -13,10 +13,10 @@ from hermes.surfaces.terminal.progress_line import (
     bar,
     fits,
     fitted,
-    time_left,
 )
 from hermes.surfaces.terminal.stderr_message import remark, say
 from hermes.surfaces.terminal.style import stderr_style
+from hermes.text.formats import time_left
 from hermes.text.translation import shown_reason, translator
 
 if TYPE_CHECKING:

@@ -33,12 +33,13 @@ from hermes.surfaces.terminal.notices import (
 from hermes.surfaces.terminal.question_menu import is_rules_check
 from hermes.surfaces.terminal.styled_text import BOLD, CYAN, DIM, RED, Row, painted
 from hermes.surfaces.terminal.text import clean, cut, money, one_line, wrap
-from hermes.surfaces.terminal.tool_line import duration, preparing
+from hermes.surfaces.terminal.tool_line import preparing
 from hermes.surfaces.tui.details import Details, ReplyThoughts
 from hermes.surfaces.tui.plain_screen import ChatScreen
 from hermes.surfaces.tui.plan_view import PlanView
 from hermes.surfaces.tui.status_line import StatusLine
 from hermes.surfaces.tui.tool_cards import NOT_BY_PERSON, ToolCards
+from hermes.text.formats import duration
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -91,7 +92,7 @@ class _Waiting(msgspec.Struct, frozen=True):
     @property
     def kind(self) -> str:
         """`queued` for the next turn, `steers` for the next step of this one."""
-        return "steers" if self.steers else "queued"
+        return t("steers") if self.steers else t("queued")
 
 
 class ChatView:
@@ -575,7 +576,7 @@ class ChatView:
         """Yields the messages that wait for their turn."""
         waiting = list(self._waiting.values())
         for one in waiting[:_MAX_SHOWN_QUEUED]:
-            kind = "held" if self.held else one.kind
+            kind = t("held") if self.held else one.kind
             lead = f"  {kind} " if self.busy or self.held else ""
             text = f"{lead}{self._screen.marks.prompt}{one_line(one.text)}"
             yield ((cut(text, columns), DIM),)

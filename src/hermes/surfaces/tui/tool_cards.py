@@ -15,7 +15,6 @@ from hermes.surfaces.terminal.text import cut, width
 from hermes.surfaces.terminal.tool_line import (
     COMMAND_TOOLS,
     Marks,
-    duration,
     failure_reason,
     last_lines,
     outcome,
@@ -23,6 +22,7 @@ from hermes.surfaces.terminal.tool_line import (
     reason_lines,
 )
 from hermes.surfaces.tui.details import Details
+from hermes.text.formats import duration
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)

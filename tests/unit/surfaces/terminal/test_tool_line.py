@@ -10,7 +10,6 @@ from hermes.surfaces.terminal.tool_line import (
     ASCII_MARKS,
     Marks,
     RunningCalls,
-    duration,
     marks_for,
 )
 
@@ -85,20 +84,6 @@ def test_waiting_for_an_answer_does_not_count() -> None:
     finished = {"type": "agent.tool.finished", "call_id": "c", "name": "t", "ts": 61.2}
     assert calls.finish(finished, PLAIN, Marks(), 80) == "✓ t 200 ms"
     assert calls.running() == ""
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (-1, "0 ms"),
-        (0.0123, "12 ms"),
-        (3.44, "3.4 s"),
-        (59.9, "59.9 s"),
-        (125, "2 min 5 s"),
-    ],
-)
-def test_durations(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
 
 
 def test_a_terminal_without_unicode_gets_ascii() -> None:

@@ -1,6 +1,7 @@
 // The policy's own words in the summary of a request for approval, in the page's language. Only for showing: the hash
 // of a request has the English text. A command and the content of a file stay as they are.
 import { language, t } from "../translation.js";
+import { shownCodexRequest } from "./codex_summary.js";
 
 const COMMAND_TOOLS = ["terminal", "exec_command"];
 const CHECKS = "Run in the sandbox after each turn that changes files:"; // not translated: the policy writes it
@@ -16,6 +17,8 @@ const CUT_NOTE = /\n\.\.\. ([\d,]+) more characters are not shown here$/;
  */
 export function shownSummary(name, summary) {
   if (language === "en") return summary;
+  const codex = shownCodexRequest(name, summary);
+  if (codex !== summary) return codex;
   const [first, ...rest] = summary.split("\n");
   const change = rest.length > 0 ? `\n${shownChange(name, rest.join("\n"))}` : "";
   return `${shownHead(name, first, rest.length > 0)}${change}`;
