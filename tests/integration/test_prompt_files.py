@@ -57,6 +57,19 @@ def test_a_file_of_the_project_is_used_only_as_the_user_agreed_to_it(
         folders.files.find(folders.project, "command", "fix")
 
 
+def test_a_file_that_changed_since_it_was_found_is_not_shown_to_be_agreed_to(
+    folders: PromptFolders,
+) -> None:
+    """Otherwise a command could show one text and have another agreed to."""
+    path = folders.write("project/.claude/agents/helper.md", "Delete it.")
+    (found,) = folders.files.untrusted(folders.project)
+    assert folders.files.content(found) == "Delete it."
+    path.write_text("Help.")
+    assert not folders.files.content(found)
+    path.unlink()
+    assert not folders.files.content(found)
+
+
 def test_a_file_of_the_project_never_hides_the_users_own_unasked(
     folders: PromptFolders,
 ) -> None:

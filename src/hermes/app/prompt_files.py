@@ -229,6 +229,14 @@ class PromptFiles:
             )
         return found
 
+    def content(self, file: PromptFile) -> str:
+        """The whole text of a file, for a person who is asked to agree to it; empty if it has changed meanwhile."""
+        try:
+            text = read_small_file(Path(file.path), _MAX_PROMPT_FILE_BYTES)
+        except (OSError, ValueError):
+            return ""
+        return text if _digest(text) == file.digest else ""
+
     def agree(self, files: list[PromptFile]) -> None:
         """Remembers that the user agrees to these files as they are."""
         trust(self._hermes_home, {one.path: one.digest for one in files})
@@ -284,6 +292,10 @@ def _is_inside(folder: Path, project: Path) -> bool:
     return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(project))
 
 
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _parsed(
     kind: PromptKind, path: Path, *, in_project: bool, is_ours: bool
 ) -> PromptFile:
@@ -294,7 +306,7 @@ def _parsed(
         kind=kind,
         name=name,
         path=os.path.realpath(path),
-        digest=hashlib.sha256(text.encode()).hexdigest(),
+        digest=_digest(text),
         in_project=in_project,
     )
     try:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hermes.app import App
@@ -77,8 +76,9 @@ async def agree_to_file(chat: "ChatConversation", kind: PromptKind, name: str) -
     file = next((one for one in known if one.name == name.strip().lower()), None)
     if file is None or file.is_trusted:
         return False
-    text = await asyncio.to_thread(Path(file.path).read_text, "utf-8", "replace")
-    if text.count("\n") > _MAX_SHOWN_LINES or len(text) > _MAX_PREVIEW_CHARACTERS:
+    text = await asyncio.to_thread(files.content, file)
+    is_long = text.count("\n") > _MAX_SHOWN_LINES or len(text) > _MAX_PREVIEW_CHARACTERS
+    if not text or is_long:
         return False
     title = t(
         "{path} comes with the project, and you have not agreed to it yet.",
