@@ -130,3 +130,17 @@ async def test_a_bug_in_what_a_person_typed_does_not_end_the_chat(
     log = (hermes.home / "logs" / "hermes.log").read_text()
     assert "Your message failed" in log
     assert "Traceback" in log
+
+
+async def test_an_alias_is_completed_and_runs_what_it_stands_for(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer() as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        aliases = '{"zz": "!echo as-$((40+2))"}'
+        async with hermes.terminal(HERMES_ALIASES=aliases) as terminal:
+            await terminal.sees(READY)
+            terminal.type("/z")
+            await terminal.until(lambda shown: "!echo as-" in shown)
+            terminal.type("z" + ENTER)
+            await terminal.until(lambda shown: "as-42" in shown)

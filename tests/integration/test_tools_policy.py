@@ -339,7 +339,7 @@ def test_what_a_question_leaves_out_is_counted(tmp_path: Path) -> None:
     long = policy.judge(
         tools["write_file"], {"path": "new", "content": "x" * 30_000}, project
     ).summary
-    assert long.endswith("... 10,035 more characters are not shown here")
+    assert long.endswith("... 10,032 more characters are not shown here")
 
 
 def test_what_a_tool_says_a_call_is_about_is_shown_and_bound(tmp_path: Path) -> None:

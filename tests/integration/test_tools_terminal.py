@@ -261,6 +261,9 @@ async def test_long_output_keeps_head_and_tail_and_the_rest_in_a_private_file(
     assert text.endswith("\n20000\n[exit code 0]")
     (kept,) = bench.outputs.iterdir()
     assert f"bytes left out here; all of it is in {kept}]" in text
+    note = next(line for line in text.split("\n") if line.startswith("["))
+    shown = len([line for line in text.split("\n") if line.isdecimal()])
+    assert note.startswith(f"[{20_000 - shown:,} lines, ")
     assert kept.read_text() == "".join(f"{number}\n" for number in range(1, 20001))
     assert kept.stat().st_mode & 0o777 == 0o600
     assert bench.outputs.stat().st_mode & 0o777 == 0o700

@@ -451,6 +451,11 @@ class ChatConversation:
         )
         return [*skills, *found, *asked]
 
+    def completed_names(self) -> list[SkillCommand]:
+        """Lists what completes after a slash beside the commands: the person's aliases, and what `skills` lists."""
+        aliases = self.app.settings.aliases.items()
+        return [*(SkillCommand(name, line) for name, line in aliases), *self.skills()]
+
     def called(self, line: str) -> str | None:
         """Returns the message for `/name text` if it calls a skill or a command from a file. Reads files."""
         text = self.agent.learner.learning.called(line, reserved())

@@ -74,7 +74,7 @@ async def _converse(
             cycle_mode=chat.cycle_mode,
             stop=chat.stop,
             touched=chat.touched,
-            skills=chat.skills,
+            skills=chat.completed_names,
         )
     async with screen:
         if is_live:  # Ctrl-C is a key there; this handles a signal from outside

@@ -4,7 +4,7 @@ They are those of the command table and those that only a terminal has. None is 
 """
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from hermes.commands.command import Command
 from hermes.commands.table import (
@@ -16,7 +16,7 @@ from hermes.commands.table import (
 )
 from hermes.learning.learning_service import PREFIX
 from hermes.surfaces.terminal.styled_text import BOLD, DIM, Row
-from hermes.surfaces.terminal.text import wrap
+from hermes.surfaces.terminal.text import one_line, wrap
 from hermes.text.translation import to_translate, translator
 
 t = translator(__name__)
@@ -135,14 +135,18 @@ def find_skill(name: str, skills: Sequence[str]) -> str:
     return ""
 
 
-def help_rows(columns: int, skills: Sequence[str] = ()) -> Iterator[Row]:
-    """The commands, the keys and the skills; on a narrow screen what they do is below them."""
+def help_rows(
+    columns: int, skills: Sequence[str] = (), aliases: Mapping[str, str] | None = None
+) -> Iterator[Row]:
+    """The commands, the keys, the person's aliases and the skills; on a narrow screen what they do is below them."""
     parts: dict[str, list[tuple[str, str]]] = {}
     for one in slashes():
         name = f"/{one.slash} {one.slash_value}".rstrip()
         parts.setdefault(group_title(one.group), []).append((name, one.summary))
     keys = [(key, t.marked(what)) for key, what in KEYS]
-    for title, rows in [*parts.items(), (t("Keys"), keys)]:
+    named = [(f"/{name}", one_line(line)) for name, line in (aliases or {}).items()]
+    last = [(t("Your aliases"), named)] if named else []
+    for title, rows in [*parts.items(), (t("Keys"), keys), *last]:
         yield ((title, BOLD),)
         for name, summary in rows:
             yield from _help_entry(name, summary, columns)

@@ -43,7 +43,7 @@ async def show_help(context: CommandContext) -> TextResult:
     skills = [one.name for one in await asyncio.to_thread(chat.skills)]
 
     def rows(columns: int) -> list[Row]:
-        return list(help_rows(columns, skills))
+        return list(help_rows(columns, skills, chat.app.settings.aliases))
 
     await _show_text(chat, t("Commands and keys"), rows)
     return message()

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from hermes.core.fence import unfenced
+from hermes.primitives.lazy_pattern import lazy_pattern
 from hermes.surfaces.terminal.call_words import CallWords, call_words, calls_in_words
 from hermes.surfaces.terminal.diff_view import FileDiff, diff_rows, diffs_in
 from hermes.surfaces.terminal.styled_text import CYAN, DIM, GREEN, RED, YELLOW, Row, Run
@@ -35,6 +36,7 @@ _FAILED_LINES = 5  # ... when it failed
 _MAX_DIFF_ROWS = 24
 _MAX_OUTPUT_CHARS = 2_000  # of output, per running call
 
+_LEFT_OUT = lazy_pattern(r"\[([\d,]+) lines?, [\d,]+ of [\d,]+ bytes left out here")
 _SANDBOX = {
     "\n[The sandbox may have stopped this:": to_translate(  # not translated: a tool says it
         "Probably stopped by the sandbox."
@@ -280,6 +282,7 @@ class ToolCards:
         lines = last_lines(output, len(output))
         hidden = len(lines) - most
         if hidden > 1:
+            hidden += sum(map(_left_out, lines[:-most]))
             more = t("{count:,} more line", "{count:,} more lines", count=hidden)
             note = f"{self._marks.runs} {more}{self._hint}"
             lines = [note, *lines[-most:]]
@@ -300,6 +303,12 @@ def shows_answer(event: Mapping[str, Any]) -> bool:
     """Whether what a person answered, or that they said no, is shown."""
     by_person = event.get("by") not in {*NOT_BY_PERSON, "expired"}
     return by_person and bool(event.get("text") or event.get("answer") == "deny")
+
+
+def _left_out(line: str) -> int:
+    """How many more lines a line stands for, if the tool has left them out there."""
+    found = _LEFT_OUT.match(line)
+    return int(found[1].replace(",", "")) - 1 if found else 0
 
 
 def _elapsed(card: ToolCard, now: float) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from hermes.errors import os_reason
 from hermes.primitives.files import make_private_folder, open_private
 from hermes.primitives.lazy_pattern import lazy_pattern
+from hermes.text.formats import count
 from hermes.tools.escapes import clean
 
 MAX_SHOWN_BYTES = 30_000
@@ -87,6 +88,7 @@ class Capture:
         self.size = 0
         self._folder = folder
         self._name = name
+        self._line_ends = 0
         self._start = bytearray()
         self._tail = b""
         self._file = -1
@@ -104,6 +106,7 @@ class Capture:
             else chunk
         )
         self.size += len(chunk)
+        self._line_ends += chunk.count(b"\n")
         self._tail = (
             rest[-_TAIL_BYTES:]
             if len(rest) >= _TAIL_BYTES
@@ -129,7 +132,10 @@ class Capture:
         head = _until_line_end(bytes(self._start[:_SHOWN_HEAD_BYTES]))
         tail = _from_line_start((bytes(self._start) + self._tail)[-_TAIL_BYTES:])
         left_out = self.size - len(head) - len(tail)
-        note = f"[{left_out:,} of {self.size:,} bytes left out here{self.where('; ')}]"
+        shown = head.count(b"\n") + 1 + tail.count(b"\n")
+        lines = max(self._line_ends - shown, 0)
+        of_lines = f"{count(lines, 'line')}, " if lines else ""
+        note = f"[{of_lines}{left_out:,} of {self.size:,} bytes left out here{self.where('; ')}]"
         return f"{clean(head.decode(errors='ignore'))}\n{note}\n{clean(tail.decode(errors='ignore'))}"
 
     def where(self, before: str) -> str:
@@ -161,9 +167,9 @@ class Capture:
     def _write(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
-            count = os.write(self._file, view)
-            self._written += count
-            view = view[count:]
+            size = os.write(self._file, view)
+            self._written += size
+            view = view[size:]
 
 
 def is_binary(start: bytes) -> bool:

@@ -69,6 +69,12 @@ def test_help_fits_a_narrow_screen() -> None:
     assert max(map(width, shown_help(79).split("\n"))) <= 79
 
 
+def test_help_lists_the_aliases_of_the_person() -> None:
+    rows = [plain(row) for row in help_rows(79, aliases={"gs": "!git status"})]
+    assert rows[-2:] == ["Your aliases", f"{'  /gs':<22}!git status"]
+    assert "Your aliases" not in shown_help(79)
+
+
 def test_a_skill_is_found_by_name_or_beginning_and_shadows_no_command() -> None:
     skills = ["brew-tea", "brew-coffee", "mod", "session-notes", "skill:status"]
     typed = (

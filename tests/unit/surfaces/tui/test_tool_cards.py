@@ -71,3 +71,9 @@ def test_a_no_is_not_repeated_beside_the_call() -> None:
             cards.on_event(one | call)
         rows = cards.finish(finished | call, 80)
         assert "".join(map(plain, rows)) == f"✗ Run date 0 ms{reason}"
+
+
+def test_lines_that_the_tool_left_out_count_as_hidden() -> None:
+    note = "[3,780 lines, 18,901 of 48,894 bytes left out here; all of it is in /x]"
+    shown = rows(f"1\n2\n{note}\n3783\n3784\n3785\n3786\n[exit code 0]")
+    assert shown[1:] == ["  │ … 3,783 more lines", "  │ 3784", "  │ 3785", "  │ 3786"]
