@@ -24,6 +24,7 @@ _SHORTEST_ENCODED = 20
 _FIRST_OF_FOUR = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef"
 """Every fourth character of base64, if it encodes ASCII."""
 _BEFORE_DOT = ("SG.", "hvs.", "hvb.", "atlasv1.", "ya29.", "xoxe.", "8Q~")
+_ENDS_BEFORE_DOT = frozenset(start[-2] for start in _BEFORE_DOT)
 _SEPARATED = (  # unique prefixes; any key material may follow
     "sk-|sk_|rk_live_|rk_test_|csk-|gsk_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|glptt-|gldt-|glrt-|glcbt-|glsoat-"
     "|xoxa-|xoxb-|xoxc-|xoxd-|xoxe-|xoxe\\.xoxp-|xoxe\\.xoxb-|xoxo-|xoxp-|xoxr-|xoxs-|xapp-|hf_|xai-|pplx-|nvapi-|npm_"
@@ -252,7 +253,7 @@ def _continues_key(text: str, start: int, end: int) -> bool:
         return "hooks" in text and _in_webhook(text, start)
     if text[start - 1] == ":":
         return 34 <= end - start <= 36 and text[start - 2].isdigit()
-    return text.endswith(_BEFORE_DOT, 0, start)
+    return text[start - 2] in _ENDS_BEFORE_DOT and text.endswith(_BEFORE_DOT, 0, start)
 
 
 def _is_words(run: str) -> bool:

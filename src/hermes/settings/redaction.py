@@ -92,14 +92,18 @@ def mask(text: str, depth: int = _DEPTH) -> str:
             is_pair
             and (
                 "auth" in low
-                or ("k" in low and "cookie" in low)
+                or ("oo" in low and "cookie" in low)
                 or ("-u" in low and "curl" in low)
             )
         )
     ) and may_hold_header(low):
         text = _mask_query(mask_headers(text, low))
     if (
-        ("-" in low and (" -" in low or "\n" in low or "\t" in low))
+        (
+            "-" in low
+            and (" -" in low or "\n" in low or "\t" in low)
+            and ("-p" in low or "-u" in low or "-a" in low or "|" in low)
+        )
         or (("'" in low or '"' in low) and "identified" in low)
         or ("|" in low and "chpasswd" in low)
     ) and may_hold_command(low):

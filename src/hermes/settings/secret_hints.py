@@ -133,12 +133,12 @@ def may_name_secret(text: str, low: str, *, is_pair: bool) -> bool:
         if "w" in low and "pw" in low:
             searches += _PWD
     if not searches:
-        return (is_pair and _has_other_field(low)) or _has_pin(text)
+        return (is_pair and _has_other_field(low)) or ("PIN" in text and _has_pin(text))
     return _may_be_valued(text, low, searches, is_pair=is_pair)
 
 
 def _has_pin(text: str) -> bool:
-    return "P" in text and "PIN" in text and SEARCH[_PIN](text) is not None
+    return SEARCH[_PIN](text) is not None
 
 
 def _has_other_field(low: str) -> bool:
@@ -162,7 +162,7 @@ def _may_be_valued(
         found = search[some](low)
         if found is not None and _has_secret(low, valued, found.start()):
             return True
-    return _has_pin(text) or (
+    return ("PIN" in text and _has_pin(text)) or (
         is_marked
         and (
             (is_pair and ("?" in low or "&" in low) and _has_field(low))
