@@ -463,6 +463,32 @@ def test_an_outage_is_waited_for_and_everything_happens_once(
     assert "reachable again" in caplog.text
 
 
+def test_whoever_waits_for_the_server_goes_on_when_another_finds_it(
+    store: PostgresStore,
+) -> None:
+    server = store._database.server
+    is_away = True
+
+    async def attempt() -> str:
+        if is_away:
+            raise ConnectionError
+        return "done"
+
+    async def find() -> bool:
+        nonlocal is_away
+        waiting = asyncio.create_task(server._insist(attempt))
+        await asyncio.sleep(0)
+        is_away = False
+        server.note_success()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        is_done = waiting.done()
+        assert await waiting == "done"
+        return is_done
+
+    assert server.start(find()).result(TIMEOUT_S)
+
+
 def _until(is_so: Callable[[], bool]) -> None:
     tick, deadline = threading.Event(), time.monotonic() + TIMEOUT_S
     while not is_so():
