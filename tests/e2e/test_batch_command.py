@@ -143,6 +143,18 @@ async def test_ctrl_c_stops_in_order_and_resume_goes_on_where_it_was(
         assert len(texts) == 2
 
 
+async def test_a_budget_that_pays_for_no_call_is_called_too_small(
+    tmp_path: Path,
+) -> None:
+    async with ModelServer("ok", repeat=True) as server:
+        hermes = InstalledHermes(tmp_path, server.url)
+        write_dataset(hermes, 2)
+        done = await batch(hermes, "run", "tasks.jsonl", "--budget", "400 tokens")
+        assert done.code == 1
+        assert "too small for one model call" in done.out + done.err
+        assert not server.posts
+
+
 async def test_a_batch_stops_before_its_budget_is_passed_and_goes_on_with_a_higher_one(
     tmp_path: Path,
 ) -> None:

@@ -44,6 +44,11 @@ class Allowance:
         return self._total[1] - self._used - sum(self._granted.values())
 
     @property
+    def is_untouched(self) -> bool:
+        """Whether no row has used any of it."""
+        return self._used == 0
+
+    @property
     def is_spent(self) -> bool:
         """Whether no other row can begin, because none that runs will give anything back."""
         return not self._granted

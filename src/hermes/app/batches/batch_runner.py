@@ -178,9 +178,12 @@ class BatchRunner:
 
     @property
     def _budget_is_spent(self) -> str:
-        return t.logged(
-            "the budget of {budget} is used up", budget=self._batch.options.budget
-        )
+        budget = self._batch.options.budget
+        if self._allowance.is_untouched:
+            return t.logged(
+                "the budget of {budget} is too small for one model call", budget=budget
+            )
+        return t.logged("the budget of {budget} is used up", budget=budget)
 
     async def _grant(self, number: int, used: float) -> str | None:
         """The cap of the next row. Waits while other rows hold all that is left."""
