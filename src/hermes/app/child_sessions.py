@@ -163,7 +163,7 @@ def review_report(app: App, event: ChildEnded) -> str:
     return f"{done}\n{found}\n{t('To repair what it found: /review fix')}"
 
 
-def untold_ends(app: App, session: str, *children: str) -> list[ChildStatus]:
+def unreported_ends(app: App, session: str, *children: str) -> list[ChildStatus]:
     """The children of a session, or these of them, that have ended without a row that says so."""
     told = {
         (row.child, row.ended)

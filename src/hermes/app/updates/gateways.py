@@ -46,7 +46,7 @@ def restart_lock(home: Home) -> Path:
 
 
 @contextlib.contextmanager
-def kept_wishes(home: Home) -> Iterator[None]:
+def kept_restart_requests(home: Home) -> Iterator[None]:
     """Keeps what a waiting gateway is to become, while the files of its home are replaced."""
     found: dict[Path, bytes] = {}
     for name in ("restart.json", "restart-all.json"):
@@ -54,9 +54,9 @@ def kept_wishes(home: Home) -> Iterator[None]:
         if path.exists():
             found[path] = path.read_bytes()
     yield
-    for path, wish in found.items():
+    for path, request in found.items():
         home.ensure(path.parent)
-        replace_file(path, wish, mode=PRIVATE_FILE)
+        replace_file(path, request, mode=PRIVATE_FILE)
 
 
 class GatewayPause:
