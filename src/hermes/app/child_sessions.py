@@ -1,8 +1,9 @@
-"""Sessions that work for another one: for an agent that delegated a task, or for a person who moved work to the background.
+"""Sessions that work for another one: for an agent that delegated a task, or for a person who moved work to the
+background.
 
-Their state is computed from the log and the leases, so every surface in every process sees the same. When one ends, a row
-in the log of its parent says how; a process that was killed before it could write that row is made up for by whoever
-looks next.
+Their state is computed from the log and the leases, so every surface in every process sees the same. When one ends, a
+row in the log of its parent says how; if a process was killed before it could write that row, the next process that
+looks writes it.
 """
 
 from collections.abc import Iterator

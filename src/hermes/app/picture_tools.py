@@ -1,4 +1,4 @@
-"""Makes the tools for pictures and the browser from the settings."""
+"""Builds the tools for pictures and the browser from the settings."""
 
 import asyncio
 import logging

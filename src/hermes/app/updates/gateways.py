@@ -1,6 +1,6 @@
 """Gateways during an update: they finish their turns, wait, and go on as the copy that the link starts by then.
 
-A gateway that waits has closed the session log, so that a version can migrate it, or a backup replace it.
+A waiting gateway has closed the session log, so that the new version can migrate it, or a backup can replace it.
 """
 
 import contextlib
