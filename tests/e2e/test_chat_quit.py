@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.integration.gateway.harness import until
 
 from hermes.app import build
-from hermes.app.child_sessions import child_ids, child_status, untold_ends
+from hermes.app.child_sessions import child_ids, child_status, unreported_ends
 from hermes.schema.goals import ChildEnded
 from hermes.schema.messages import UserMessage
 from hermes.settings import Home, Settings
@@ -66,6 +66,6 @@ async def test_background_work_goes_on_without_the_terminal(tmp_path: Path) -> N
             rows = [row.event for row in app.store.log.every_event(child)]
             said = [one.text for one in rows if isinstance(one, UserMessage)]
             assert len(said) == 2
-            await until(lambda: not untold_ends(app, parent))
+            await until(lambda: not unreported_ends(app, parent))
             ends = [row.event for row in app.store.log.every_event(parent) if isinstance(row.event, ChildEnded)]  # fmt: skip
             assert [one.reason for one in ends] == ["done"], "its move is not an end"

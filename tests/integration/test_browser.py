@@ -15,7 +15,7 @@ import pytest_asyncio
 from tests.fakes.web_server import Asked, Handler, Page, Raw, WebServer, web_server
 from tests.integration.test_tools_images import png
 
-from hermes.app.picture_tools import NobodyLooks
+from hermes.app.picture_tools import NoPictureLooker
 from hermes.core.ports import ToolContext
 from hermes.errors import ToolFailed
 from hermes.media.picture_folder import PictureFolder
@@ -64,7 +64,7 @@ class Driving:
             rule=host_rule(folder),
         )
         seeing = BrowserVision(
-            self.owner, PictureFolder(folder / "pictures"), NobodyLooks()
+            self.owner, PictureFolder(folder / "pictures"), NoPictureLooker()
         )
         tools = (*self.owner.tools, seeing.browser_vision)
         self._tools = {tool.spec.name: tool for tool in tools}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.fakes.web_server import Page, web_server
 
-from hermes.app.picture_tools import NobodyLooks
+from hermes.app.picture_tools import NoPictureLooker
 from hermes.core.ports import ToolContext
 from hermes.errors import MediaError, MediaErrorKind, ToolFailed
 from hermes.images.image_info import Size, pixel_size
@@ -43,7 +43,7 @@ def png(width: int, height: int, color: int = 0) -> bytes:
 async def view(folder: Path, image: str, web: WebSettings | None = None) -> ToolResult:
     context = ToolContext("c", "s", folder, lambda text: None)
     access = VisionAccess(web or WebSettings(), Secrets({}, {}), {})
-    looking = VisionTool(PictureFolder(folder / "kept"), access, NobodyLooks())
+    looking = VisionTool(PictureFolder(folder / "kept"), access, NoPictureLooker())
     return await looking.vision_analyze.run({"image": image}, context)
 
 

@@ -20,7 +20,7 @@ import pytest
 from hermes import __version__
 from hermes.app.updates.copies import InstalledCopies
 from hermes.app.updates.environment import EnvironmentBuilder
-from hermes.app.updates.gateways import kept_wishes
+from hermes.app.updates.gateways import kept_restart_requests
 from hermes.app.updates.new_version import NewVersion, find_version, version_key
 from hermes.app.updates.updater import Updater
 from hermes.errors import HermesError, NotFound, Refused, UsageError
@@ -150,7 +150,7 @@ def test_a_gateway_that_waits_goes_on_although_the_backup_could_not_be_restored(
     wish.write_text("{}")
 
     def restore() -> None:
-        with kept_wishes(home):
+        with kept_restart_requests(home):
             wish.unlink()
             raise OSError("the disk is full")
 

@@ -13,7 +13,7 @@ from tests.integration.test_tools_images import png
 from hermes.app import build
 from hermes.app.agent import Agent
 from hermes.app.image_description import SessionPictures
-from hermes.app.picture_tools import NothingSpent, PicturePorts, PictureTools
+from hermes.app.picture_tools import NoImageSpending, PicturePorts, PictureTools
 from hermes.events import Bus
 from hermes.schema.events import PictureWithheld, SessionCreated, TurnEnded
 from hermes.schema.messages import ToolFinished
@@ -222,7 +222,7 @@ async def test_the_tool_is_offered_only_if_anything_looks_at_pictures(
         looker = SessionPictures(
             chat.agent.engine, chat.app.settings.media.vision, lambda: ocr
         )
-        ports = PicturePorts(looker, NothingSpent())
+        ports = PicturePorts(looker, NoImageSpending())
         tools = PictureTools(chat.app, Secrets({}, {}), ports, chat.session).tools()
         (look,) = tools
         assert isinstance(look, FunctionTool)

@@ -1,7 +1,7 @@
 """Questions that wait for a person: requests for approval and questions of tools.
 
-Any surface that is attached can answer; the first answer counts. A question expires after `timeout_s`. It then counts
-as answered with no, and the log says so.
+Any surface that is attached can answer; the first answer counts. A question expires after `timeout_s`: it then counts
+as denied, and the log says so.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """Attachments of a message: the text of files named with `@`, and images. The same on every surface.
 
-Of a document (PDF, Office, EPUB, e-mail) the text is attached; `@report.pdf#3-7` means these pages. An archive is listed. Of
-a recording, what is said in it is attached; of a CSV file also the types of its columns. A long file, or one that may hold
-secrets, is only named; the model reads it with its tools, which ask. For a person who is not at this machine, files outside
-the session's folder are only named too.
+Of a document (PDF, Office, EPUB, e-mail) the text is attached; `@report.pdf#3-7` attaches only these pages. Of an
+archive, the list of its files is attached; of a recording, its transcript; of a CSV file, also the types of its
+columns. A long file, or one that may hold secrets, is only named; the model reads it with its tools, which ask. For a
+person who is not at this machine, files outside the session's folder are only named too.
 """
 
 import re

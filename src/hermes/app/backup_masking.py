@@ -1,4 +1,4 @@
-"""Masks secrets for a backup: those in the settings, and anything that looks like one in a text file."""
+"""Masks secrets for a backup: those in the settings, and anything in a text file that looks like a secret."""
 
 from collections.abc import Iterator
 from pathlib import Path

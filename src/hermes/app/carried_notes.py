@@ -1,7 +1,7 @@
 """Project notes (AGENTS.md and the like) that git carries from one checkout to another.
 
-A command may have committed them, even without ever writing the file. So what git brings counts as written by a command,
-unless the checkout it comes from has the same note, and a person wrote or accepted it there.
+A command may have committed such notes without ever writing the file. So a note that git brings counts as written by
+a command, unless the source checkout has the same note and a person wrote or accepted it there.
 """
 
 import os

@@ -1,8 +1,9 @@
-"""Sessions that work for another one: for an agent that delegated a task, or for a person who moved work to the background.
+"""Sessions that work for another one: for an agent that delegated a task, or for a person who moved work to the
+background.
 
-Their state is computed from the log and the leases, so every surface in every process sees the same. When one ends, a row
-in the log of its parent says how; a process that was killed before it could write that row is made up for by whoever
-looks next.
+Their state is computed from the log and the leases, so every surface in every process sees the same. When one ends, a
+row in the log of its parent says how; if a process was killed before it could write that row, the next process that
+looks writes it.
 """
 
 from collections.abc import Iterator
@@ -163,7 +164,7 @@ def review_report(app: App, event: ChildEnded) -> str:
     return f"{done}\n{found}\n{t('To repair what it found: /review fix')}"
 
 
-def untold_ends(app: App, session: str, *children: str) -> list[ChildStatus]:
+def unreported_ends(app: App, session: str, *children: str) -> list[ChildStatus]:
     """The children of a session, or these of them, that have ended without a row that says so."""
     told = {
         (row.child, row.ended)

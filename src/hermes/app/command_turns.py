@@ -1,4 +1,4 @@
-"""What a command's file says about the turn that the command starts: its model, its tools and its mode."""
+"""The model, tools and mode that a command's file sets for the turn that the command starts."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -89,7 +89,7 @@ def context_of(app: App, session: str, window: int) -> Context:
     )
 
 
-def outlook_of(app: App, session: str) -> CompactionPreview:
+def compaction_preview(app: App, session: str) -> CompactionPreview:
     """What compacting the session would do now."""
     settings = app.settings.compression
     messages = read_history(app.store, session).messages
@@ -98,7 +98,7 @@ def outlook_of(app: App, session: str) -> CompactionPreview:
     )
 
 
-def going_messages(app: App, messages: Sequence[Message]) -> list[Message]:
+def summarised_messages(app: App, messages: Sequence[Message]) -> list[Message]:
     """The messages that a summary would replace now; none of a short conversation."""
     settings = app.settings.compression
     first, last = settings.protect_first_n, settings.protect_last_n

@@ -1,7 +1,7 @@
 """Runs git in a folder that sandboxed commands can write to, confined like them.
 
-What a repository's settings name can be checked before, but a command that still runs may change them before git reads
-them. So whatever git starts there is started in the sandbox, too.
+Programs that a repository's settings name can be checked beforehand, but a command that is still running may change
+the settings before git reads them. So everything that git starts there runs in the sandbox, too.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Connecting a model: try a service with its key, list its models, and make one of them answer.
 
 The first-run screen, `hermes setup`, `hermes model add` and the dashboard all connect through here. Nothing is saved
-unless somebody says so, and a key is sent only to the service that it was given for.
+before a person confirms it, and a key is sent only to the service that it belongs to.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Engines: what runs the turns of a session. An engine is fixed: another model or mode is another engine."""
+"""Engines, which run the turns of a session. An engine never changes: another model or mode needs another engine."""
 
 import asyncio
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What the engines of a process share under one set of settings."""
+"""The parts that all engines of a process share under one set of settings."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

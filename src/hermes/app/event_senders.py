@@ -1,5 +1,5 @@
-"""What sends events out of a process: the event socket for `hermes events`, the bridge to a dashboard, hooks, webhooks
-and traces. Each is imported only if it is used."""
+"""The parts that send events out of a process: the event socket for `hermes events`, the bridge to a dashboard,
+hooks, webhooks and traces. Each is imported only if it is used."""
 
 import logging
 import os

@@ -1,7 +1,7 @@
 """The feed: the events of sessions for readers in this process, replayed from a cursor, then live.
 
-The log is the source of rows. The bus says when to read it, and carries the transient events. The terminal, the
-gateway, the dashboard and the API server all read sessions through this module.
+The log is the source of rows. The bus signals when to read the log, and carries the transient events. The terminal,
+the gateway, the dashboard and the API server all read sessions through this module.
 """
 
 import asyncio

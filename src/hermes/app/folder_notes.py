@@ -1,5 +1,5 @@
-"""Notes that are read while a session works: AGENTS.md and the like in sub-folders when the work goes there, and again
-what a compaction removed: those notes, notes that have changed, and skills that were in use."""
+"""Notes that are read during a session: AGENTS.md and the like in a sub-folder when the session works there. After a
+compaction, these notes, changed notes and the skills in use are read again."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,5 @@
-"""Describes images for a model that reads only text: a model that can see does so once, else OCR reads the text in it."""
+"""Describes images for a model that reads only text: a model that sees pictures describes each image once; without
+one, OCR reads its text."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence

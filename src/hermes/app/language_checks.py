@@ -1,4 +1,4 @@
-"""Which language servers look at the files that a turn changed, and the command that asks them."""
+"""Chooses the language servers that check the files a turn changed, and builds the command that asks them."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,8 @@
 """Transient events, such as pieces of a reply, between processes on several machines.
 
-Rows never travel this way: each process reads them from the log. An event names the row that its sender had published
-before it, and is numbered. A receiver shows it after that row, drops it once a row holds the same, and reports a gap and
-asks the sender for the text so far where a number is missing.
+Rows never travel this way: each process reads them from the log. Each event is numbered, and names the row that its
+sender published before it. A receiver shows the event after that row, and drops it once a row holds the same text. If
+a number is missing, the receiver reports a gap and asks the sender for the text so far.
 """
 
 import hashlib

@@ -1,7 +1,8 @@
-"""The machines that share a store: which of them run jobs and turns now, and what waits for one that does not.
+"""The machines that share a store: which of them run jobs and turns now, and the work that waits for a machine that
+does not.
 
-A process that lives long holds a role named after its machine and what it does (`Presence`). When its machine is gone,
-nobody holds the role any more, and the row says until when somebody did.
+A long-lived process holds a role named after its machine and its task (`Presence`). When the machine is gone, nobody
+holds the role any more, and the row of the role says when it was last held.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,5 @@
-"""What could answer on this machine: running servers, model files on the disk, a local model to download, a sign-in.
+"""Finds models that could answer on this machine: running servers, model files on disk, a local model to download, a
+sign-in.
 
 Looking for them takes up to a few seconds, so each is looked for in a thread of its own.
 """

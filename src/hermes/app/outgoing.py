@@ -1,7 +1,7 @@
 """Sends messages to chats from anywhere: they are written to a table, and the running gateway delivers them.
 
-There is this one way because only a gateway has the connections, knows the limits of each platform and waits out its
-faults. A message is on disk before anything is sent, so each has an end that can be looked up.
+All messages take this way, because only a gateway has the connections, knows the limits of each platform and waits
+out its failures. A message is on disk before it is sent, so that its outcome can be looked up.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Digests of long web pages, if the user has chosen a model for them. The whole page is in its file."""
+"""Digests of long web pages, if the user has chosen a model for them. The whole page stays in its file."""
 
 from hermes.app.auxiliary_models import AuxiliaryModels
 from hermes.errors import HermesError

@@ -1,4 +1,4 @@
-"""Makes the tools for pictures and the browser from the settings."""
+"""Builds the tools for pictures and the browser from the settings."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ def image_settings(app: App, secrets: Secrets) -> ImageSettings:
     return ImageSettings(app.settings, secrets, environment(), app.home.root)
 
 
-class NobodyLooks:
+class NoPictureLooker:
     """Implements `PictureLooker` where tools are only listed, and no session has them."""
 
     def sees(self, session: str) -> bool:  # noqa: ARG002 - the port's shape
@@ -93,7 +93,7 @@ class SessionImageSpending:
         await asyncio.to_thread(self._app.record, session, called)
 
 
-class NothingSpent:
+class NoImageSpending:
     """Implements `ImageSpending` where tools are only listed."""
 
     def check(self, session: str, price_usd: float | None) -> None:
@@ -121,8 +121,8 @@ class PictureTools:
         self._session = session
         self._app = app
         self._secrets = secrets
-        self._looker = ports.looker if ports else NobodyLooks()
-        self._spending = ports.spending if ports else NothingSpent()
+        self._looker = ports.looker if ports else NoPictureLooker()
+        self._spending = ports.spending if ports else NoImageSpending()
         self._folder = PictureFolder(app.home.cache / "pictures")
 
     def tools(self) -> tuple[Tool, ...]:

@@ -1,4 +1,5 @@
-"""Connecting chat platforms: what each needs, and trying it before it is saved. The gateway is what serves them."""
+"""Connecting chat platforms: the settings that each needs, and trying it before it is saved. The gateway serves
+them."""
 
 import asyncio
 import imaplib

@@ -1,5 +1,5 @@
-"""Says in the store that this process lives, as long as it does: `hermes hosts list` shows it, and others know what
-their work waits for."""
+"""Records in the store that this process is running: `hermes hosts list` shows it, and other processes can tell
+which machine their work waits for."""
 
 import asyncio
 import contextlib

@@ -1,7 +1,7 @@
 """A profile as one file, to move or share. An exported one has no secrets unless they are asked for.
 
-An imported one may come from somebody else: it is unpacked aside and checked, nothing in it counts as agreed to, and the
-user is told which programs its settings name.
+An imported one may come from somebody else: it is unpacked aside and checked, the sender's approvals don't count, and
+the user is told which programs its settings name.
 """
 
 import shutil

@@ -1,8 +1,8 @@
-"""The front matter of a command or an agent: what each key means, and what is wrong with it, by line.
+"""The front matter of a command or an agent: reads each key, and reports mistakes by line.
 
-Claude Code and opencode write some of the same things in other words. Files from their folders may have keys and values
-that mean nothing here. In a file of our own, a key that nobody knows is an error: a mistyped `tools` must not give an
-agent every tool.
+Claude Code and opencode use other names for some keys and values. Files from their folders may have keys and values
+that mean nothing here. In Hermes' own files, an unknown key is an error: a mistyped `tools` must not give an agent
+every tool.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""What a person's message takes from MCP servers: `/server:prompt arguments`, and resources named `@server:uri`.
+"""Expands prompts and resources of MCP servers in a person's message: `/server:prompt arguments` and `@server:uri`.
 
-Both are texts of the server: a prompt was scanned when it came, a resource is scanned and marked as data.
+Both are texts of the server: a prompt was scanned when it arrived; a resource is scanned now and marked as data.
 """
 
 import re

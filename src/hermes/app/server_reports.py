@@ -1,4 +1,4 @@
-"""What MCP servers report, as events of this process; and the scan of what they say about their tools."""
+"""Publishes reports of MCP servers as events of this process, and scans the descriptions of their tools."""
 
 import logging
 

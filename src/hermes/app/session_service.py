@@ -529,21 +529,21 @@ class SessionService:
                 return
             if session in self._handed_over:
                 return
-            from hermes.app.child_sessions import ended_row, untold_ends
+            from hermes.app.child_sessions import ended_row, unreported_ends
 
-            for one in await store.call(untold_ends, self._app, parent, session):
+            for one in await store.call(unreported_ends, self._app, parent, session):
                 await self._record(parent, ended_row(one))
         except StoreError as error:
             log.warning("the end of session %s was not told: %s", session, error)
 
     async def tell_ends(self, session: str) -> None:
         """Writes down how the children of a session ended whose process was killed before it could."""
-        from hermes.app.child_sessions import child_ids, ended_row, untold_ends
+        from hermes.app.child_sessions import child_ids, ended_row, unreported_ends
 
         for child in await asyncio.to_thread(child_ids, self._app, session):
             if not self.works_on(child):
                 await self.end_dead_turn(child)
-        for one in await asyncio.to_thread(untold_ends, self._app, session):
+        for one in await asyncio.to_thread(unreported_ends, self._app, session):
             if not self.works_on(one.id):
                 await self._record(session, ended_row(one))
 

@@ -1,6 +1,6 @@
-"""Titles of sessions: at first the first words, then a better one by a model if the user wants it.
+"""Titles of sessions: at first the first words; then, if the user wants it, a better one by a model.
 
-Nobody waits for the model, and what it cost is in the log.
+Nothing waits for the model, and its cost is in the log.
 """
 
 import contextlib

@@ -1,4 +1,5 @@
-"""A question beside the conversation: the model sees everything that was said, and nothing of it is kept."""
+"""A question beside the conversation: the model sees the whole conversation, and neither question nor answer is
+kept."""
 
 import asyncio
 

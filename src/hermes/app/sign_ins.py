@@ -1,7 +1,7 @@
 """Signing in, for every surface: start a flow, wait for it or look at it later, and manage the accounts.
 
-A flow shows a link, and a code if the page asks for one. It ends when the page was used, on whatever device, or when the
-address that the browser was sent to is pasted. Nothing is stored before it has ended.
+A flow shows a link, and a code if the page asks for one. It ends when the person has finished on the page, on any
+device, or pastes the address that the browser was redirected to. Nothing is stored before the flow has ended.
 """
 
 import asyncio

@@ -1,5 +1,4 @@
-"""The caps of the settings, compared with what the log says was used, what running calls have claimed, and what had to be
-estimated."""
+"""The caps of the settings, compared with the usage in the log, the claims of running calls, and estimated usage."""
 
 import asyncio
 import time

@@ -1,5 +1,5 @@
-"""Where a turn runs: here, or on a worker. A process that serves people leaves a turn to the workers if one of them takes
-sessions of that place, and if nothing about the session was chosen in this process alone."""
+"""Where a turn runs: here, or on a worker. A gateway or dashboard leaves a turn to the workers if one of them can
+run that session, and if no model or mode was chosen for the session in this process alone."""
 
 import asyncio
 import time

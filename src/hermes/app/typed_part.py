@@ -1,4 +1,4 @@
-"""Tells what a person typed from the files, skills and output that were attached to a message."""
+"""Separates the text that a person typed from the files, skills and output attached to the message."""
 
 import re
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hermes.bridge import EventSource
 from hermes.bridge.event_thread import EventThread
-from hermes.bridge.traces import answers, keep_quiet, sent_headers
+from hermes.bridge.traces import answers, redirect_library_logs, sent_headers
 from hermes.events.envelope import is_foreign
 from hermes.settings.sections import TraceSettings
 from hermes.text.install_words import install_hint
@@ -118,7 +118,7 @@ class MetricExport:
         from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
         from opentelemetry.sdk.resources import Resource
 
-        keep_quiet()
+        redirect_library_logs()
         headers, missing = sent_headers(self._settings.headers, self._secret)
         for name in missing:
             log.error("metrics are sent without %s: it is not set", name)

@@ -133,7 +133,7 @@ class TraceExport:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-        keep_quiet()
+        redirect_library_logs()
         headers, missing = sent_headers(self._settings.headers, self._secret)
         for name in missing:
             self._stats.problem = t.logged("{name} is not set", name=name)
@@ -356,7 +356,7 @@ class _Forward(logging.Handler):
         log.log(min(record.levelno, logging.WARNING), "%s", record.getMessage())
 
 
-def keep_quiet() -> None:
+def redirect_library_logs() -> None:
     """Keeps the messages of the libraries off the terminal."""
     logger = logging.getLogger("opentelemetry")
     if not any(isinstance(handler, _Forward) for handler in logger.handlers):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import msgspec
 
-from hermes.app.compaction import going_messages, outlook_of
+from hermes.app.compaction import compaction_preview, summarised_messages
 from hermes.app.session_journal import read_history
 from hermes.commands.command import Arg, SessionId, command
 from hermes.commands.context import CommandContext
@@ -106,11 +106,11 @@ def _preview(context: CommandContext, session: str) -> "CompressionPreview":
     pinned = {one.text for one in history.pinned.values()}
     going = [
         (_speaker(one), " ".join(one.text.split())[:_MAX_PREVIEW_CHARS] or "(calls)")
-        for one in going_messages(context.app, history.messages)
+        for one in summarised_messages(context.app, history.messages)
         if one.text not in pinned
     ]
     return CompressionPreview(
-        preview=outlook_of(context.app, session),
+        preview=compaction_preview(context.app, session),
         going=tuple(going),
         pinned=len(pinned),
     )
@@ -184,7 +184,7 @@ async def resume_session(
 async def show_context(context: CommandContext, session: SessionId) -> ContextUse:
     """Show how full the model's context is, and with what."""
     usage = await asyncio.to_thread(context.chat.agent.context, session)
-    preview = await asyncio.to_thread(outlook_of, context.app, session)
+    preview = await asyncio.to_thread(compaction_preview, context.app, session)
     return ContextUse(usage=usage, preview=preview)
 
 

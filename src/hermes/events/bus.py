@@ -37,7 +37,7 @@ from hermes.events.subscription import (
     Subscription,
     SubscriptionStats,
     is_async,
-    refuse_useless,
+    require_callback,
 )
 from hermes.events.trie import Trie
 
@@ -215,7 +215,7 @@ class Bus:
         Without an owner the subscription belongs to the surrounding `owned_by`, if there is one.
         """
         _check("pattern", pattern)
-        refuse_useless(callback)
+        require_callback(callback)
         subscription = Subscription(
             pattern, callback, owner or _owner.get(), next(self._numbers)
         )

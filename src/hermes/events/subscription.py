@@ -124,7 +124,7 @@ def _plain_flags(callback: object) -> int | None:
     return function.__code__.co_flags
 
 
-def refuse_useless(callback: object) -> None:
+def require_callback(callback: object) -> None:
     """Rejects what can't be called, and generators, whose body would never run."""
     if not callable(callback):
         raise TypeError(

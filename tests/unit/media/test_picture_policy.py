@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hermes.app.picture_tools import NobodyLooks, NothingSpent
+from hermes.app.picture_tools import NoImageSpending, NoPictureLooker
 from hermes.codex.tool_lending import lendable
 from hermes.core.ports import Tool
 from hermes.media.command_images import CommandImages
@@ -25,11 +25,11 @@ OURS, CWD = HOME / ".hermes", HOME / "project"
 LOOK: Tool = VisionTool(
     PictureFolder(OURS / "cache" / "pictures"),
     VisionAccess(WebSettings(), Secrets({}, {}), {}),
-    NobodyLooks(),
+    NoPictureLooker(),
 ).vision_analyze
 DRAW: Tool = ImageTool(
     ImageGenerator(
-        CommandImages(("draw",), {}, OURS, 1.0), lambda _: OURS, NothingSpent()
+        CommandImages(("draw",), {}, OURS, 1.0), lambda _: OURS, NoImageSpending()
     )
 ).image_generate
 

@@ -1,4 +1,5 @@
-"""Words that people use for what a tool calls something else, and words that say nothing about a tool.
+"""Related words, for requests that name a thing differently than a tool does, and words that say nothing about a
+tool.
 
 Each line is a group of related words. A word of a request counts a little for every other word of its groups.
 """

@@ -1,7 +1,7 @@
 """Ranks tools by how well they fit a request: BM25 over stems of their names, descriptions and arguments.
 
-Identifiers are split by the tokenizer of the session search. Related words count a little, and so does what a value in
-the request stands for, such as a date. The weights were chosen on one part of a public set of requests and measured on
+Identifiers are split by the tokenizer of the session search. Related words count a little, and so does the kind of a
+value in the request, such as a date. The weights were chosen on one part of a public set of requests and measured on
 another: `make bench BENCH=tool_search`.
 """
 

@@ -1,4 +1,4 @@
-"""The judge of goals: what it is shown of a turn, and how its answer is read.
+"""The judge of goals: builds its request from a turn, and reads its answer.
 
 The judge sees what Hermes itself recorded: calls and their results, exit codes, changed files, the result of the
 `verify` command. All of that is fenced, so that text in a tool's output or in an answer can't end a goal.

@@ -1,8 +1,8 @@
 """Waiting goals: which process restarts their session.
 
-The process that has a session waits for its goal, and holds a role of that name meanwhile. When the process ends,
-nobody holds the role, and a `GoalWaker` in a gateway, dashboard or worker takes the session over. The role is taken
-before the verdict is written, so that a process that is killed in between loses nothing.
+The process that has a session waits for its goal, and holds a role named after the session meanwhile. When the
+process ends, nobody holds the role, and a `GoalWaker` in a gateway, dashboard or worker takes the session over. The
+role is taken before the verdict is written, so that a process that is killed in between loses nothing.
 """
 
 import asyncio

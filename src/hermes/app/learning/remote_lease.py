@@ -1,6 +1,8 @@
-"""The lease on the remote of memory and skills: of the processes that share a store, one pulls and pushes at a time.
+"""The lease on the remote of memory and skills: only one of the processes that share a store pulls and pushes at a
+time.
 
-A process that lost its lease can't undo what its successor pushed, because git moves the remote's branch only forward.
+A process that lost its lease can't undo what its successor pushed, because git moves the remote's branch only
+forward.
 """
 
 import contextlib

@@ -1,5 +1,5 @@
-"""The tools `schedules` and `schedule`. Creating a job needs an approval, which spells out what the job means. A job can't
-create jobs. Its result goes to where it was asked for, or nowhere."""
+"""The tools `schedules` and `schedule`. Creating a job needs an approval, which spells out what the job means. A job
+can't create jobs. A job's result goes to the chat or session in which the job was created, or nowhere."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """Gateways during an update: they finish their turns, wait, and go on as the copy that the link starts by then.
 
-A gateway that waits has closed the session log, so that a version can migrate it, or a backup replace it.
+A waiting gateway has closed the session log, so that the new version can migrate it, or a backup can replace it.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ def restart_lock(home: Home) -> Path:
 
 
 @contextlib.contextmanager
-def kept_wishes(home: Home) -> Iterator[None]:
+def kept_restart_requests(home: Home) -> Iterator[None]:
     """Keeps what a waiting gateway is to become, while the files of its home are replaced."""
     found: dict[Path, bytes] = {}
     for name in ("restart.json", "restart-all.json"):
@@ -56,9 +56,9 @@ def kept_wishes(home: Home) -> Iterator[None]:
     try:
         yield
     finally:
-        for path, wish in found.items():
+        for path, request in found.items():
             home.ensure(path.parent)
-            replace_file(path, wish, mode=PRIVATE_FILE)
+            replace_file(path, request, mode=PRIVATE_FILE)
 
 
 class GatewayPause:

@@ -12,7 +12,7 @@ from hermes.app.updates.environment import EnvironmentBuilder
 from hermes.app.updates.gateways import (
     GatewayPause,
     gateway_runs,
-    kept_wishes,
+    kept_restart_requests,
 )
 from hermes.app.updates.new_version import NewVersion
 from hermes.app.updates.trial import VersionTrial, call_program
@@ -290,7 +290,7 @@ class Updater:
         previous = Path(record.previous_program)
         for home, file in record.backups.items():
             restored = Home(Path(home))
-            with kept_wishes(restored):
+            with kept_restart_requests(restored):
                 environment = self._environment_of(restored)
                 done = call_program(previous, environment, "restore", file)
             if done.code:

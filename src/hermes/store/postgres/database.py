@@ -253,7 +253,7 @@ class PostgresDatabase:
         if self._closed:
             return
         self._closed = True
-        self.server.give_up_soon()
+        self.server.shorten_timeouts()
         if os.getpid() != self._pid:
             return  # a forked copy: the connections are the parent's
         self.server.start(self._finish()).result()

@@ -86,7 +86,7 @@ class PostgresServer:
         except (*UNREACHABLE, asyncpg.PostgresError, ValueError) as error:
             raise self.translated(error) from error
 
-    def give_up_soon(self) -> None:
+    def shorten_timeouts(self) -> None:
         """From now on, makes requests give up soon if the server is unreachable, because the program is ending."""
         self._closing_at = time.monotonic() + _CLOSING_GRACE_S
 

@@ -25,7 +25,7 @@ class SessionHead(NamedTuple):
     seq: int
 
 
-def what_is_gone(path: Path) -> str:
+def unknown_loss_reason(path: Path) -> str:
     """Returns why the number of missing rows is unknown; empty if the file is complete."""
     main, wal = content(path), content(path.with_name(path.name + "-wal"))
     if not path.is_file():

@@ -133,13 +133,13 @@ def recover(
     now or at the next open, completes the recovery.
     """
     from hermes.store.sqlite.carried_tables import take_over
-    from hermes.store.sqlite.lost_rows import known_heads, what_is_gone
+    from hermes.store.sqlite.lost_rows import known_heads, unknown_loss_reason
 
     aside = _free_name(path, now)
     draft = path.with_name(f"{path.name}.rebuilding")
     for leftover in companions(draft):
         leftover.unlink(missing_ok=True)
-    gone, heads = what_is_gone(path), known_heads(path)
+    gone, heads = unknown_loss_reason(path), known_heads(path)
     create(draft, migrations)
     with in_our_words(draft), closing(connect(draft, busy_timeout=0)) as connection:
         with connection:

@@ -22,7 +22,7 @@ from hermes.settings.load import current_folder, load, load_secrets
 from hermes.surfaces.dashboard.access_control import DashboardAccess
 from hermes.surfaces.dashboard.feed_frames import DashboardFeed
 from hermes.surfaces.dashboard.ingest import Ingest
-from hermes.surfaces.dashboard.publisher_cursors import Arrivals
+from hermes.surfaces.dashboard.publisher_cursors import PublisherCursors
 from hermes.surfaces.dashboard.push import PushNotices, WebPush
 from hermes.surfaces.dashboard.terminals import Terminals
 from hermes.tools.files.walk import Halt, Walk
@@ -52,7 +52,7 @@ class Dashboard:
         self.dead_turns = DeadTurns(
             lambda: self.feed.sessions, lambda: self.agent.service
         )
-        self.ingest = Ingest(app, self.feed, Arrivals(app.home))
+        self.ingest = Ingest(app, self.feed, PublisherCursors(app.home))
         self.terminals = Terminals(app.settings.dashboard)
         self.speech = SpeechQueue()
         self.push_notices = PushNotices(app.bus, WebPush(app.home, access.keys.is_good))

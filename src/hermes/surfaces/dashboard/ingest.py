@@ -18,7 +18,7 @@ from hermes.events.envelope import relay
 from hermes.primitives.untyped import object_of
 from hermes.schema.events import Gap
 from hermes.store.log_row import Row
-from hermes.surfaces.dashboard.publisher_cursors import Arrivals
+from hermes.surfaces.dashboard.publisher_cursors import PublisherCursors
 
 log = logging.getLogger("hermes.dashboard")
 
@@ -71,7 +71,7 @@ _split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 class Ingest:
     """Publishes frames. Counts those that were published, refused, and known already."""
 
-    def __init__(self, app: App, feed: Feed, arrivals: Arrivals) -> None:
+    def __init__(self, app: App, feed: Feed, arrivals: PublisherCursors) -> None:
         self._app = app
         self._to = app.bus.publish
         self._feed = feed

@@ -25,7 +25,7 @@ Place: TypeAlias = tuple[int, int]
 """`(epoch, seq)`; `(0, 0)` for none."""
 
 
-class Arrivals:
+class PublisherCursors:
     """The positions of publishers. A new publisher replaces the one that was silent for longest."""
 
     def __init__(self, home: Home) -> None:

@@ -33,7 +33,7 @@ from hermes.surfaces.dashboard.routes.commands import CommandRoutes
 from hermes.surfaces.dashboard.routes.connections import ConnectionRoutes
 from hermes.surfaces.dashboard.routes.feeds import FeedRoutes
 from hermes.surfaces.dashboard.routes.learning import LearningRoutes
-from hermes.surfaces.dashboard.routes.login import EntryRoutes, first_visit
+from hermes.surfaces.dashboard.routes.login import LoginRoutes, first_visit
 from hermes.surfaces.dashboard.routes.mcp_logins import McpLoginRoutes
 from hermes.surfaces.dashboard.routes.message_media import MessageMediaRoutes
 from hermes.surfaces.dashboard.routes.plugins import PluginRoutes
@@ -212,7 +212,7 @@ async def _background_work(served: ServedDashboard) -> AsyncIterator[None]:
 
 def _endpoints(board: Dashboard, plugins: Plugins, assets: Assets) -> list[Endpoint]:
     endpoints = [
-        *EntryRoutes(board).endpoints(),
+        *LoginRoutes(board).endpoints(),
         *SessionRoutes(board).endpoints(),
         *ChatRoutes(board).endpoints(),
         *RewindRoutes(board).endpoints(),

@@ -19,11 +19,11 @@ from hermes.primitives.file_lock import FileLock
 from hermes.settings import Home
 from hermes.settings.redaction import mask
 from hermes.surfaces.gateway.restart import (
-    become_wished,
-    forget_wish,
+    clear_restart_request,
     is_restarting,
     refresh_unit,
-    wish_restart,
+    request_restart,
+    run_requested_copy,
 )
 from hermes.surfaces.gateway.status import (
     GatewayStatus,
@@ -216,14 +216,14 @@ def run_gateway(
         )
     from hermes.surfaces.gateway.gateway_process import serve
 
-    forget_wish(home)
+    clear_restart_request(home)
     try:
         with build(context.settings, home) as app:
             serve(app, context.secrets)
     finally:
         withdraw(home)
         lock.close()
-    become_wished(home)
+    run_requested_copy(home)
     return message(t("The gateway has stopped."))
 
 
@@ -269,12 +269,12 @@ def _run_all(context: CommandContext) -> TextResult:
         )
     from hermes.surfaces.gateway.profile_gateways import serve_profiles
 
-    forget_wish(base, all_profiles=True)
+    clear_restart_request(base, all_profiles=True)
     try:
         asyncio.run(serve_profiles(base, context.environment, SystemClock(), _print))
     finally:
         lock.close()
-    become_wished(base, all_profiles=True)
+    run_requested_copy(base, all_profiles=True)
     return message(t("The gateways of all profiles have stopped."))
 
 
@@ -329,10 +329,10 @@ def restart_gateway(context: CommandContext) -> TextResult:
 def _ask_to_restart(home: Home, pid: int, *, all_profiles: bool = False) -> None:
     """One that was asked before is draining, or waits for the end of an update: it only learns what to become.
 
-    `pid` is 0 if only such a wish was found, which its gateway may have followed by now.
+    `pid` is 0 if only such a request was found, which its gateway may have followed by now.
     """
     was_asked = is_restarting(home, all_profiles=all_profiles)
-    wish_restart(home, all_profiles=all_profiles)
+    request_restart(home, all_profiles=all_profiles)
     if pid and not was_asked:
         os.kill(pid, signal.SIGTERM)
 

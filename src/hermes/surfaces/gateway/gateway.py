@@ -1,8 +1,7 @@
 """`Gateway`: the parts of a running gateway, in the order in which they start and stop.
 
 Start: end turns that a crash left, handle stored messages, then connect. A platform delivers older replies before it
-receives. Stop: receive nothing new, abandon turns that wait for a person, and
-wait for the other turns to end.
+receives. Stop: receive nothing new, abandon turns that wait for a person, and wait for the other turns to end.
 """
 
 import asyncio

@@ -24,20 +24,20 @@ t = translator(__name__)
 _VALID_S = 600.0  # a gateway that ends later than this ends for another reason
 
 
-class RestartWish(msgspec.Struct, frozen=True):
+class RestartRequest(msgspec.Struct, frozen=True):
     """What a gateway becomes when it has drained."""
 
     command: tuple[str, ...]
     at: float
 
 
-def wish_restart(home: Home, *, all_profiles: bool = False) -> None:
+def request_restart(home: Home, *, all_profiles: bool = False) -> None:
     """Makes the running gateway of a home continue as this copy, once it has drained."""
     command = gateway_command(all_profiles=all_profiles)
-    wish = RestartWish(command, time.time())
+    request = RestartRequest(command, time.time())
     replace_file(
         _path(home, all_profiles=all_profiles),
-        msgspec.json.encode(wish),
+        msgspec.json.encode(request),
         mode=PRIVATE_FILE,
     )
 
@@ -50,34 +50,34 @@ def gateway_command(*, all_profiles: bool) -> tuple[str, ...]:
 
 def is_restarting(home: Home, *, all_profiles: bool = False) -> bool:
     """Returns whether a gateway was asked to start again, and has not yet done so."""
-    return _wish(_path(home, all_profiles=all_profiles)) is not None
+    return _valid_request(_path(home, all_profiles=all_profiles)) is not None
 
 
-def forget_wish(home: Home, *, all_profiles: bool = False) -> None:
-    """Drops the wish of a gateway that was killed before it could start again."""
+def clear_restart_request(home: Home, *, all_profiles: bool = False) -> None:
+    """Drops the request of a gateway that was killed before it could start again."""
     _path(home, all_profiles=all_profiles).unlink(missing_ok=True)
 
 
-def become_wished(home: Home, *, all_profiles: bool = False) -> None:
+def run_requested_copy(home: Home, *, all_profiles: bool = False) -> None:
     """Replaces this process by the requested program. Returns if none was requested."""
     path = _path(home, all_profiles=all_profiles)
     if not path.exists():
         return
     with FileLock(restart_lock(home)) as lock:
         lock.acquire(_VALID_S, shared=True)
-    wish = _wish(path)  # it may have changed meanwhile
+    request = _valid_request(path)  # it may have changed meanwhile
     path.unlink(missing_ok=True)
-    if wish is not None:
-        _become(wish.command)
+    if request is not None:
+        _become(request.command)
 
 
-def _wish(path: Path) -> RestartWish | None:
-    """Returns a wish that is still valid."""
+def _valid_request(path: Path) -> RestartRequest | None:
+    """Returns the restart request if it is still valid."""
     try:
-        wish = msgspec.json.decode(path.read_bytes(), type=RestartWish)
+        request = msgspec.json.decode(path.read_bytes(), type=RestartRequest)
     except (OSError, msgspec.MsgspecError):
         return None
-    return wish if time.time() - wish.at < _VALID_S else None
+    return request if time.time() - request.at < _VALID_S else None
 
 
 def _become(command: Sequence[str]) -> None:

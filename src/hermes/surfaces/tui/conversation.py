@@ -43,9 +43,9 @@ from hermes.surfaces.tui.own_commands import OwnCommands
 from hermes.surfaces.tui.past import ShownPast, show_past
 from hermes.surfaces.tui.plain_screen import ChatScreen, TypedInput
 from hermes.surfaces.tui.resumed_turn import (
-    NewsFromElsewhere,
+    OtherProcessEvents,
     cursor_at_end,
-    follow_elsewhere,
+    follow_other_process,
     show_unfinished,
 )
 from hermes.surfaces.tui.session_view import ChatView
@@ -254,11 +254,11 @@ class ChatConversation:
         """Reads input until the person leaves. If the terminal goes away during a turn, finishes
         the turn first.
         """
-        with NewsFromElsewhere(self.app, self._seen) as news:
+        with OtherProcessEvents(self.app, self._seen) as news:
             await self._take_input(news)
         await self._leave()
 
-    async def _take_input(self, news: NewsFromElsewhere) -> None:
+    async def _take_input(self, news: OtherProcessEvents) -> None:
         reading: asyncio.Task[TypedInput | None] | None = None
         while True:
             reading = reading or asyncio.ensure_future(self.screen.read())
@@ -653,7 +653,7 @@ class ChatConversation:
         )
         try:
             if resumes or news:
-                await follow_elsewhere(self.app, self.session, self._cursor.seq)
+                await follow_other_process(self.app, self.session, self._cursor.seq)
             if news:  # its process may have died
                 await self.agent.service.end_dead_turn(self.session)
             if resumes:
@@ -662,7 +662,7 @@ class ChatConversation:
             while is_elsewhere(
                 self.app, self.session
             ):  # another process is working on our message
-                await follow_elsewhere(self.app, self.session, self._cursor.seq)
+                await follow_other_process(self.app, self.session, self._cursor.seq)
                 await self.agent.service.end_dead_turn(self.session)
                 await self.agent.service.idle(self.session)
         except StoreError as error:

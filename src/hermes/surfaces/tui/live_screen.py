@@ -254,7 +254,7 @@ class LiveScreen:
         self._entry.suggest(text)
 
     @asynccontextmanager
-    async def left_to_a_program(self) -> AsyncIterator[None]:
+    async def suspended_for_program(self) -> AsyncIterator[None]:
         """Leaves the terminal to another program for a while, Ctrl-C included."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, lambda: None)
@@ -266,7 +266,7 @@ class LiveScreen:
 
     async def edit(self, text: str, suffix: str) -> str:
         """Returns a text as the person left it in their editor."""
-        async with self.left_to_a_program():
+        async with self.suspended_for_program():
             return await asyncio.to_thread(edit_text, text, suffix)
 
     async def show(self, overlay: Overlay) -> None:

@@ -18,7 +18,7 @@ SeenRows: TypeAlias = Callable[[], tuple[str, int] | None]
 """Returns a session and its last row that was shown; None while its turn is shown anyway."""
 
 
-async def follow_elsewhere(app: App, session: str, last: int) -> None:
+async def follow_other_process(app: App, session: str, last: int) -> None:
     """Publishes the rows that another process writes to the session, until that process is done or gone."""
     while True:
         runs = is_elsewhere(app, session)
@@ -30,7 +30,7 @@ async def follow_elsewhere(app: App, session: str, last: int) -> None:
         await asyncio.sleep(LOG_POLL_INTERVAL_S)
 
 
-class NewsFromElsewhere:
+class OtherProcessEvents:
     """Waits for what another process, such as the dashboard, writes to a session that is idle here."""
 
     def __init__(self, app: App, seen: SeenRows) -> None:

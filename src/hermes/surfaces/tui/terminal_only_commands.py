@@ -193,7 +193,7 @@ async def connect_model(context: CommandContext) -> TextResult:
         return message(t("Hermes is working. Stop it first with /stop."))
     if not isinstance(chat.screen, LiveScreen):
         return message(t("In a shell: hermes setup. Then start the chat again."))
-    async with chat.screen.left_to_a_program():
+    async with chat.screen.suspended_for_program():
         process = await asyncio.create_subprocess_exec(*hermes_command("setup"))
         is_connected = await process.wait() == 0
     if not is_connected:

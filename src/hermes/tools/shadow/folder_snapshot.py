@@ -94,13 +94,13 @@ def _keep_tree(
     view = _view(git, root)
     rules = _rules(view, leave_out)
     listing = ("ls-files", "-z", "-t", "-c", "-o", "-m", "-d", *rules)
-    out, complaints = git.run_aloud(*listing, "--directory", view=view)
+    out, complaints = git.run_with_stderr(*listing, "--directory", view=view)
     found = _Listing(out)
     empty, full = _empty_folders(root, found.folders)
     full = full or any(_is_folder(os.path.join(root, path)) for path in found.changed)
     # Git did not list the content of new folders, or of folders that replaced a file.
     if full:
-        out, complaints = git.run_aloud(*listing, view=view)
+        out, complaints = git.run_with_stderr(*listing, view=view)
         found = _Listing(out)
     inner = found.folders if full else []
     if len(found.files()) > limits.files:

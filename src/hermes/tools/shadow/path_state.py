@@ -34,7 +34,7 @@ FOLDER = PathState("folder")
 
 def read_state(path: bytes, keep: Callable[[bytes], str]) -> PathState:
     """Returns the current state. `keep` saves content and returns its name. A path below a link counts as absent."""
-    if is_led_astray(path):
+    if is_below_link(path):
         return ABSENT
     try:
         return _read(path, os.lstat(path), keep)
@@ -96,7 +96,7 @@ def _draft(path: bytes) -> bytes:
     )
 
 
-def is_led_astray(path: bytes) -> bool:
+def is_below_link(path: bytes) -> bool:
     """Whether a folder above the path is a link, so that writing would go elsewhere."""
     folder = os.path.dirname(path)
     return os.path.realpath(folder) != folder

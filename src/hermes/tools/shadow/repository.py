@@ -128,9 +128,11 @@ class ShadowGit:
         may_fail: bool = False,
     ) -> bytes:
         """Runs git and returns its output. Without a view, it sees no working tree. Raises ShadowFailed."""
-        return self.run_aloud(*arguments, given=given, view=view, may_fail=may_fail)[0]
+        return self.run_with_stderr(
+            *arguments, given=given, view=view, may_fail=may_fail
+        )[0]
 
-    def run_aloud(
+    def run_with_stderr(
         self,
         *arguments: str | bytes,
         given: bytes = b"",

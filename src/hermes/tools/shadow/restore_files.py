@@ -16,7 +16,7 @@ from hermes.tools.shadow.path_state import (
     FOLDER,
     PathState,
     drop_draft,
-    is_led_astray,
+    is_below_link,
     read_state,
     write_state,
 )
@@ -77,7 +77,7 @@ def plan(found: Changes, *, force: bool) -> RestorePlan:
 
 def _obstacle(change: PathChange, now: PathState, found: Changes) -> str:
     """Why a path can't be restored even with `force`; empty if it can."""
-    if is_led_astray(change.path):
+    if is_below_link(change.path):
         return t.logged("a folder on the way to it is a link now")
     in_the_way = now == FOLDER and change.after != FOLDER
     if in_the_way and not (

@@ -12,7 +12,7 @@ from hermes.app.attachments import (
     attach,
     may_name_recording,
 )
-from hermes.app.compaction import outlook_of
+from hermes.app.compaction import compaction_preview
 from hermes.app.kept_recordings import KeptRecordings
 from hermes.app.prompt_files import aliased, called_prompt
 from hermes.app.speech import listener
@@ -175,7 +175,7 @@ class ChatRoutes:
         """What fills the model's context window, by kind."""
         session = find(self._board, call.path["id"]).id
         now = self._board.agent.context(session)
-        ahead = outlook_of(self._board.app, session)
+        ahead = compaction_preview(self._board.app, session)
         return Filling(
             now.scaled(), now.used, bool(now.counted), now.window, now.full, ahead
         )

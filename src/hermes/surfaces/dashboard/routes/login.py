@@ -82,7 +82,7 @@ class Who(msgspec.Struct, frozen=True):
     """The profile that is shown; empty for the default one."""
 
 
-class EntryRoutes:
+class LoginRoutes:
     """Handlers over one dashboard."""
 
     def __init__(self, dashboard: Dashboard) -> None:
