@@ -82,8 +82,8 @@ export function Header({ state, detail, model, mode, onModel, onDrawer, chat }) 
     <h1 class="chat-title">${
       may("chat")
         ? html`<button type="button" onClick=${edit} title=${t("Rename")}>
-      ${title}</button>`
-        : title
+      <bdi>${title}</bdi></button>`
+        : html`<bdi>${title}</bdi>`
     }</h1>
     <${Fill} state=${state} window=${detail?.window ?? 0} onOpen=${chat.context} />
     <span class="cost" title=${state.unpriced ? t("Some calls have no known price") : t("Cost of this session")}>
