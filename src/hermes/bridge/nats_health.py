@@ -116,7 +116,7 @@ def _fault(error: Exception) -> NatsHealth:
             t.logged("it refused the connection: {reason}", reason=reason), to_do
         )
     to_do = t.logged(
-        "Check that the server runs and that `events.url` is right. Until then everything goes on "
-        "without it, more slowly."
+        "Check that the server runs and that `events.url` is right. Until then Hermes works "
+        "without NATS, but more slowly."
     )
     return NatsHealth(t.logged("it can't be reached: {reason}", reason=reason), to_do)

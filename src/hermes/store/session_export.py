@@ -233,7 +233,7 @@ def write_snapshot(
     if "/" in session:
         raise StoreError(
             t.later(
-                "session {session!r} can't have a file of its own", session=session
+                "session {session!r} can't be exported to a file", session=session
             ),
             hint=t.later("Its id is not a file name."),
         )

@@ -125,7 +125,7 @@ class CodexTokens:
                     "{file} can't be written, so codex would be signed out.", file=file
                 ),
                 hint=t.later(
-                    "Make it writable, or use a login of its own: {command}",
+                    "Make the file writable, or sign in separately: {command}",
                     command=self._service.command,
                 ),
             ) from error

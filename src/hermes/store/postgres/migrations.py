@@ -96,7 +96,7 @@ async def _version(connection: "asyncpg.Connection", known: int, where: str) -> 
     """Returns the database's version; -1 for an empty one."""
     if await connection.fetchval("SELECT to_regclass('hermes_store')") is None:
         if await connection.fetchval(_TABLES):
-            hint = t.later("Nothing was changed. Use a database of its own for Hermes.")
+            hint = t.later("Nothing was changed. Give Hermes a separate database.")
             raise StoreError(
                 t.later("{where} holds tables of another program", where=where),
                 hint=hint,

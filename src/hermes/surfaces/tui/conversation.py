@@ -641,7 +641,7 @@ class ChatConversation:
             if not self.left_work.goes_on:
                 print(f"{t('The goal waits.')} {who_wakes(self.app, self.session)}")
         elif goal:
-            print(t("The goal is not reached yet; resuming goes on with it."))
+            print(t("The goal is not reached yet. Resume the session to continue."))
         for line in self.left_work.lines(self.session):
             print(line)
         if kept := changed_worktrees(folder):

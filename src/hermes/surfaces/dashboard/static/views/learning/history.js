@@ -199,7 +199,7 @@ async function revert(entry, under, whole, again) {
     : {
         title: t("Undo this change?"),
         text: t(
-          "“{change}” is undone; later changes stay. The undo is a change of its own and can be undone too.",
+          "“{change}” is undone; later changes stay. The undo is also a change, so you can undo it.",
           { change: entry.title },
         ),
         action: t("Undo change"),
