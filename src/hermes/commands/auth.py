@@ -148,7 +148,9 @@ async def add_account(  # noqa: PLR0913 - the options of the clouds
     token: Annotated[
         bool, "copilot: with a GitHub token that you are asked for"
     ] = False,
-    own_login: Annotated[bool, "openai: sign in separately instead of sharing codex's login"] = False,
+    own_login: Annotated[
+        bool, "openai: sign in separately instead of sharing codex's login"
+    ] = False,
 ) -> SignInResult:
     """Sign in with an account.
 

@@ -232,9 +232,7 @@ def write_snapshot(
     """Writes `session_<id>.json` atomically. A file with more messages or events, as before an undo, stays as it is."""
     if "/" in session:
         raise StoreError(
-            t.later(
-                "session {session!r} can't be exported to a file", session=session
-            ),
+            t.later("session {session!r} can't be exported to a file", session=session),
             hint=t.later("Its id is not a file name."),
         )
     content = msgspec.json.encode(document_of(store, session))

@@ -49,7 +49,9 @@ def who_wakes(app: App, session: str) -> str:
     if app.store.roles.held(waiting_role(session)):
         return t.logged("It goes on by itself.")
     if wakers := living_wakers(app):
-        return t.logged("The goal continues by itself, in the {process}.", process=wakers[0])
+        return t.logged(
+            "The goal continues by itself, in the {process}.", process=wakers[0]
+        )
     return t.logged(
         "Nothing is running that would wake it. Continue: {command}, or keep `hermes gateway run` or `hermes dashboard`"
         " running.",

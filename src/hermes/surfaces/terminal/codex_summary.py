@@ -64,7 +64,7 @@ def _after(lead: str, line: str) -> str:
             return t("in {folder}", folder=value)
         case "for ":
             return t("for {command}", command=value)
-        case "and from then on anywhere below ":
+        case "and from then on anywhere below ":  # not translated
             return t("and from then on anywhere below {folder}", folder=value)
         case _:
             return t("with these permissions: {permissions}", permissions=value)

@@ -175,7 +175,7 @@ export interface AuthAddBody {
   profile?: string;
   /** copilot: with a GitHub token that you are asked for */
   token?: boolean;
-  /** openai: a login of its own, not codex's */
+  /** openai: sign in separately instead of sharing codex's login */
   own_login?: boolean;
 }
 

@@ -2,6 +2,16 @@
 // A line is translated only where codex's request puts it, so that nothing in a command is taken for it.
 import { t } from "../translation.js";
 
+const RUN = "Run in "; // not translated
+const BELOW = "and from then on anywhere below "; // not translated
+const PERMISSIONS = "with these permissions: "; // not translated
+const MORE = "give codex more permissions: "; // not translated
+const UNNAMED_HOST = "a host that codex does not name"; // not translated
+const UNNAMED_PERMISSIONS = "it does not say which"; // not translated
+const UNNAMED_ACTION = "an action that codex describes without a command"; // not translated
+const TYPING = "type into the running command"; // not translated
+const UNANNOUNCED_PATCH = "a patch whose content codex did not announce"; // not translated
+
 const REQUESTS = ["exec_command", "network_access", "request_permissions"];
 const COUNTS = /^(\d+ (?:add|update|delete)(?:, \d+ (?:update|delete))*): (.*)$/;
 const NOT_SHOWN =
@@ -11,10 +21,8 @@ const NOT_SHOWN =
 const LEADS = {
   "in ": (folder) => t("in {folder}", { folder }),
   "for ": (command) => t("for {command}", { command }),
-  "and from then on anywhere below ": (folder) =>
-    t("and from then on anywhere below {folder}", { folder }),
-  "with these permissions: ": (permissions) =>
-    t("with these permissions: {permissions}", { permissions }),
+  [BELOW]: (folder) => t("and from then on anywhere below {folder}", { folder }),
+  [PERMISSIONS]: (permissions) => t("with these permissions: {permissions}", { permissions }),
 };
 
 /**
@@ -24,12 +32,12 @@ const LEADS = {
  */
 export function shownCodexRequest(name, summary) {
   const lines = summary.split("\n");
-  if (REQUESTS.includes(name) && !summary.startsWith("Run in ")) {
+  if (REQUESTS.includes(name) && !summary.startsWith(RUN)) {
     translateEnd(lines);
     if (name === "network_access" && lines.length > 1) lines[1] = after("for ", lines[1]);
   } else if (name === "apply_patch" && lines[1]?.startsWith("in ")) {
     lines[1] = after("in ", lines[1]);
-    if (lines.length > 2) lines[2] = after("and from then on anywhere below ", lines[2]);
+    if (lines.length > 2) lines[2] = after(BELOW, lines[2]);
     lines[lines.length - 1] = notShown(lines[lines.length - 1]);
   } else return summary;
   lines[0] = shownWish(name, lines[0]);
@@ -42,8 +50,8 @@ export function shownCodexRequest(name, summary) {
  */
 function translateEnd(lines) {
   let last = lines.length - 1;
-  if (last > 1 && lines[last].startsWith("with these permissions: ")) {
-    lines[last] = after("with these permissions: ", lines[last]);
+  if (last > 1 && lines[last].startsWith(PERMISSIONS)) {
+    lines[last] = after(PERMISSIONS, lines[last]);
     last -= 1;
   }
   if (last > 0) lines[last] = after("in ", lines[last]);
@@ -66,41 +74,36 @@ function after(lead, line) {
 function shownWish(name, wish) {
   if (name === "network_access" && wish.startsWith("reach "))
     return shownHost(wish.slice("reach ".length));
-  const more = "give codex more permissions: ";
-  if (name === "request_permissions" && wish.startsWith(more))
-    return shownPermissions(wish.slice(more.length));
+  if (name === "request_permissions" && wish.startsWith(MORE))
+    return shownPermissions(wish.slice(MORE.length));
   return name === "apply_patch" ? shownPatch(wish) : shownCommand(wish);
 }
 
 /** @param {string} where */
 function shownHost(where) {
-  if (where === "a host that codex does not name")
-    return t("reach a host that codex does not name");
+  if (where === UNNAMED_HOST) return t("reach a host that codex does not name");
   return t("reach {where}", { where });
 }
 
 /** @param {string} wanted */
 function shownPermissions(wanted) {
-  if (wanted === "it does not say which")
+  if (wanted === UNNAMED_PERMISSIONS)
     return t("give codex more permissions; it does not say which");
   return t("give codex more permissions: {wanted}", { wanted });
 }
 
 /** @param {string} wish */
 function shownCommand(wish) {
-  if (wish === "an action that codex describes without a command")
-    return t("an action that codex describes without a command");
-  const typing = "type into the running command";
-  if (!wish.startsWith(typing)) return wish;
+  if (wish === UNNAMED_ACTION) return t("an action that codex describes without a command");
+  if (!wish.startsWith(TYPING)) return wish;
   return t("type into the running command {command}", {
-    command: wish.slice(typing.length).trim(),
+    command: wish.slice(TYPING.length).trim(),
   });
 }
 
 /** @param {string} wish */
 function shownPatch(wish) {
-  if (wish === "a patch whose content codex did not announce")
-    return t("a patch whose content codex did not announce");
+  if (wish === UNANNOUNCED_PATCH) return t("a patch whose content codex did not announce");
   const counts = COUNTS.exec(wish);
   return counts ? `${counts[1].split(", ").map(shownCount).join(", ")}: ${counts[2]}` : wish;
 }
