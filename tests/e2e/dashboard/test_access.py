@@ -243,6 +243,30 @@ async def test_the_focus_stays_near_what_was_done(page: Page, dashboard: Board) 
     await expect(page.locator("#main")).to_be_focused()
 
 
+async def test_the_focus_never_goes_to_the_answers_of_another_question(
+    page: Page,
+) -> None:
+    """Enter pressed twice by a hurried hand must not allow a second call."""
+    await go(page, "/sessions")
+    found = await page.evaluate(
+        """async () => {
+            const box = document.createElement("div");
+            box.innerHTML = '<p><button id="answered">Deny</button></p><div class="asking"><button id="next">Allow</button></div>';
+            document.querySelector("#main > *").append(box);
+            const answered = document.getElementById("answered");
+            answered.focus();
+            answered.remove();
+            const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+            for (let tries = 0; tries < 200 && document.activeElement === document.body; tries++) await frame();
+            const found = document.activeElement;
+            box.remove();
+            return [found === document.body, found.id];
+        }"""
+    )
+    assert found[0] is False
+    assert found[1] != "next"
+
+
 async def _press(control: Locator) -> None:
     await control.focus()
     await control.press("Enter")

@@ -6,6 +6,7 @@ import { afterFrame } from "./ui.js";
 
 const CONTROLS =
   "a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), summary, [tabindex='0']";
+const QUESTION = ".asking"; // a second press of the same key must not answer the next one
 const POINTS = matchMedia("(hover: hover)"); // elsewhere a focused field opens a keyboard on the screen
 
 /** @typedef {{ element: Element, place: number }} Step an element, and which of its children leads to the focus */
@@ -74,7 +75,9 @@ function fieldNear(element) {
 function controlNear(steps) {
   for (const { element, place } of steps) {
     if (!element.closest("#main") || element.id === "main") return null;
-    const controls = [...element.querySelectorAll(CONTROLS)].filter((one) => one.checkVisibility());
+    const controls = [...element.querySelectorAll(CONTROLS)].filter(
+      (one) => one.checkVisibility() && !one.closest(QUESTION),
+    );
     const next = element.children[place];
     const found = controls.find((one) => next && !isBefore(one, next)) ?? controls.at(-1);
     if (found instanceof HTMLElement) return found;
