@@ -81,6 +81,9 @@ class Log:
     async def flush(self) -> None:
         return None
 
+    async def nothing_under_way(self) -> None:
+        return None
+
     def show(self, event: Event) -> None:  # noqa: ARG002 - the port's shape
         self.shown.put_nowait(time.perf_counter())
 

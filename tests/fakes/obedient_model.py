@@ -166,6 +166,9 @@ class _MemoryLog:
     async def flush(self) -> None:
         await asyncio.sleep(0)
 
+    async def nothing_under_way(self) -> None:
+        await asyncio.sleep(0)
+
     def show(self, event: Event) -> None:
         """Nobody watches."""
 

@@ -214,5 +214,5 @@ def test_a_snapshot_stays_in_its_folder(store: Store, tmp_path: Path) -> None:
     store.transfer.import_lines(
         lines_of(HEADER | {"session_id": "../x"}, CREATED), fresh_id="f"
     )
-    with pytest.raises(StoreError, match="can't have a file"):
+    with pytest.raises(StoreError, match="can't be exported to a file"):
         write_snapshot(store, "../x", tmp_path / "sessions")

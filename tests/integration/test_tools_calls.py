@@ -39,6 +39,9 @@ class Book:
     async def flush(self) -> None:
         pass
 
+    async def nothing_under_way(self) -> None:
+        pass
+
     def show(self, event: Event) -> None:
         pass
 

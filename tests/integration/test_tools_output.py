@@ -32,15 +32,15 @@ def test_pieces_of_any_size_give_the_same_text(tmp_path: Path, piece: int) -> No
     assert note
     assert tail.endswith("zeile 3999 é\n")
     assert "\ufffd" not in text
-    left_out, whole = (
+    lines, left_out, whole = (
         int(word.replace(",", ""))
         for word in head.rpartition("[")[2].split()
         if word[0].isdigit()
     )
-    shown = len(head.rpartition("\n[")[0].encode()) + len(
-        tail.removeprefix("\n").encode()
-    )
+    begin, end = head.rpartition("\n[")[0], tail.removeprefix("\n")
+    shown = len(begin.encode()) + len(end.encode())
     assert (left_out, whole) == (len(data) - shown, len(data))
+    assert lines == 4000 - len(begin.splitlines()) - len(end.splitlines())
 
 
 def test_old_files_make_place(tmp_path: Path) -> None:

@@ -118,6 +118,9 @@ class _Captured:
     async def flush(self) -> None:
         await self._journal.flush()
 
+    async def nothing_under_way(self) -> None:
+        await self._journal.nothing_under_way()
+
     def show(self, event: Event) -> None:
         self._journal.show(event)
 

@@ -90,6 +90,10 @@ class Journal(Protocol):
         """Waits for rows that are noted, or still being written for a caller that was cancelled."""
         ...
 
+    async def nothing_under_way(self) -> None:
+        """Does the same, but leaves what is noted to the next `record`."""
+        ...
+
     def show(self, event: Event) -> None:
         """Publishes a transient event."""
         ...

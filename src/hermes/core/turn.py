@@ -190,8 +190,10 @@ class NativeRuntime:
                 await _note(turn, message, verdict)
             if verdict.kind == "end":
                 return _ended(turn, verdict.end, verdict.detail)
-            if verdict.kind == "answer" and not turn.history.steers():
-                return _ended(turn, "done")
+            if verdict.kind == "answer":
+                await turn.journal.nothing_under_way()  # such as a steer
+                if not turn.history.steers():
+                    return _ended(turn, "done")
         return await self._out_of_steps(turn)
 
     async def _out_of_steps(self, turn: Turn) -> TurnEnded:

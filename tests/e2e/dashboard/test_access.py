@@ -251,7 +251,7 @@ async def test_the_focus_never_goes_to_the_answers_of_another_question(
     found = await page.evaluate(
         """async () => {
             const box = document.createElement("div");
-            box.innerHTML = '<p><button id="answered">Deny</button></p><div class="asking"><button id="next">Allow</button></div>';
+            box.innerHTML = '<p><button id="answered">No</button></p><div class="asking"><button id="next">Yes</button></div>';
             document.querySelector("#main > *").append(box);
             const answered = document.getElementById("answered");
             answered.focus();

@@ -75,6 +75,9 @@ class MemoryJournal:
     async def flush(self) -> None:
         await asyncio.sleep(0)
 
+    async def nothing_under_way(self) -> None:
+        await asyncio.sleep(0)
+
     def show(self, event: Event) -> None:
         self.shown.append(event)
 

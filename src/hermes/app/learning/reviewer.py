@@ -171,6 +171,9 @@ class UnsavedLog:
     async def flush(self) -> None:
         """Does nothing, as nothing is written."""
 
+    async def nothing_under_way(self) -> None:
+        """Does nothing, as nothing is written."""
+
     def show(self, event: Event) -> None:
         """Does nothing, as nobody is watching."""
 

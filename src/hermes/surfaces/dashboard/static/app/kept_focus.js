@@ -1,11 +1,11 @@
-// Keeps the focus near where somebody works. An element that has it can go away: a request that was answered, a row that
-// was deleted, a view that was left. The browser then gives the focus to the page as a whole, so that Tab and a screen
-// reader would begin again somewhere else.
+// Keeps the focus near where somebody works. An element that has it can go away: a request that was answered, a row
+// that was deleted, a view that was left. The browser then gives the focus to the page as a whole, so that Tab and a
+// screen reader would begin again somewhere else.
 import { messageField } from "./keys.js";
 import { afterFrame } from "./ui.js";
 
 const CONTROLS =
-  "a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), summary, [tabindex='0']";
+  "a[href], :is(button, input, select, textarea):not(:disabled), summary, [tabindex='0']";
 const QUESTION = ".asking"; // a second press of the same key must not answer the next one
 const POINTS = matchMedia("(hover: hover)"); // elsewhere a focused field opens a keyboard on the screen
 

@@ -1,5 +1,5 @@
-// What codex asks for, in the page's language: the words that `codex/approvals.py` writes into the summary of a request.
-// A line is translated only where codex's request puts it, so that nothing in a command is taken for it.
+// What codex asks for, in the page's language: the words that `codex/approvals.py` writes into a summary. A line is
+// translated only where codex's request puts it, so that nothing in a command is taken for it.
 import { t } from "../translation.js";
 
 const RUN = "Run in "; // not translated

@@ -219,7 +219,8 @@ export default function SessionChat({ id, route, search, onDrawer }) {
   );
   if (state.deleted || link === "closed") {
     return html`<${Fragment}><header class="chat-head"><${Button} kind="quiet" class="drawer-open" icon="menu"
-      label=${t("Sessions")} onClick=${onDrawer} /><h1 class="chat-title"><bdi>${state.title || t("Chat")}</bdi></h1></header>
+      label=${t("Sessions")} onClick=${onDrawer} />
+      <h1 class="chat-title"><bdi>${state.title || t("Chat")}</bdi></h1></header>
       <${Problem} error=${{
         message:
           state.deleted || state.ready
