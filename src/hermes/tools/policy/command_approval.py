@@ -1,6 +1,6 @@
 """Judges commands from the terminal tool, `hermes policy check` and codex."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,16 +72,12 @@ class CommandApproval:
                 effect = Effect(level, BY_USER, once=effect.once)
         reach = widest((requested, effect.reach))
         call = JudgedCall(tool, arguments, str(folder), reach, existing(found.paths))
-        files = "".join(
-            f" [{one.depends_on}]" for one in found.effects if one.depends_on
-        )
-        shape = f"{tool} in {folder} ({reach}){files}: {command}"
         decision = PolicyDecision(
             "ask",
             command_summary(command, folder),
             self._reason(effect),
             reach,
-            "" if effect.once else shape,
+            "" if effect.once else _shape(call, command, found.effects),
             binding_hash(call, self._state.about.environment),
             memorable=not effect.once,
         )
@@ -195,6 +191,14 @@ class CommandApproval:
             rest = [reason for reason in reasons if reason != uses_network]
             reasons = [with_network(), *rest]
         return shown(scope.describe(context.folders[0], reasons))
+
+
+def _shape(call: JudgedCall, command: str, effects: Iterable[Effect]) -> str:
+    """What an approval of the call covers: the same command in the same place, with the same files that decide what
+    it does.
+    """
+    files = "".join(f" [{one.depends_on}]" for one in effects if one.depends_on)
+    return f"{call.tool} in {call.folder} ({call.reach}){files}: {command}"
 
 
 def _requested_reach(arguments: Mapping[str, Any]) -> Reach:

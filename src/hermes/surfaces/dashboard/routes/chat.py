@@ -16,7 +16,6 @@ from hermes.app.compaction import compaction_preview
 from hermes.app.kept_recordings import KeptRecordings
 from hermes.app.prompt_files import aliased, called_prompt
 from hermes.app.speech import listener
-from hermes.app.typed_part import attached_files
 from hermes.errors import UsageError
 from hermes.surfaces.dashboard.dashboard import Dashboard
 from hermes.surfaces.dashboard.routes.chat_bodies import (
@@ -97,11 +96,8 @@ class ChatRoutes:
             line = aliased(text, self._board.app.settings.aliases)
             text = await asyncio.to_thread(_called, agent, line, info.cwd) or line
         served = await agent.with_server_texts(text)
-        images += attached.images
-        images += tuple(one for one in earlier.images if one not in images)
-        named = attached_files(served.text)
-        again = (text for path, text in earlier.files.items() if path not in named)
-        text = "".join((served.text, *again)) + files
+        images = earlier.with_images(images + attached.images)
+        text = earlier.with_files(served.text) + files
         recordings = await asyncio.to_thread(
             self._recordings.take, info.id, said.recordings
         )

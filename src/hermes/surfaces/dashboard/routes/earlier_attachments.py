@@ -17,6 +17,17 @@ class Earlier(NamedTuple):
     files: Mapping[str, str] = MappingProxyType({})
     recordings: tuple[str, ...] = ()
 
+    def with_images(self, images: tuple[Image, ...]) -> tuple[Image, ...]:
+        """These images and the earlier ones, each once."""
+        return images + tuple(one for one in self.images if one not in images)
+
+    def with_files(self, text: str) -> str:
+        """A text with the earlier files behind it that it does not hold already."""
+        held = attached_files(text)
+        return text + "".join(
+            block for path, block in self.files.items() if path not in held
+        )
+
 
 def attachments_of(message: Event | None, wanted: EarlierAttachments) -> Earlier:
     """The wanted attachments of a message; what it does not have is left out."""
