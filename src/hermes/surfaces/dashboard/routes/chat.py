@@ -26,10 +26,13 @@ from hermes.surfaces.dashboard.routes.chat_bodies import (
     Mode,
     Taken,
 )
-from hermes.surfaces.dashboard.routes.earlier_attachments import Earlier, attachments_of
 from hermes.surfaces.dashboard.routes.message_media import event_of
 from hermes.surfaces.dashboard.routes.sessions import find, session_of
-from hermes.surfaces.dashboard.routes.uploads import Uploads
+from hermes.surfaces.dashboard.routes.uploads import (
+    EarlierFiles,
+    Uploads,
+    attachments_of,
+)
 from hermes.surfaces.web.access import require
 from hermes.surfaces.web.endpoint import Acknowledged, Endpoint, EndpointCall
 from hermes.text.translation import translator
@@ -176,9 +179,9 @@ class ChatRoutes:
             now.scaled(), now.used, bool(now.counted), now.window, now.full, ahead
         )
 
-    def _earlier(self, wanted: EarlierAttachments | None) -> Earlier:
+    def _earlier(self, wanted: EarlierAttachments | None) -> EarlierFiles:
         if wanted is None:
-            return Earlier()
+            return EarlierFiles()
         return attachments_of(event_of(self._board, wanted.session, wanted.seq), wanted)
 
 

@@ -1,17 +1,26 @@
-"""Files and pictures that come with a message, saved before it is."""
+"""Files and pictures that come with a message: new ones, saved before it is, and those of an earlier message that is edited."""
 
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from hermes.app import App
 from hermes.app.attachments import uploaded_file
 from hermes.app.speech import listener
+from hermes.app.typed_part import attached_files
 from hermes.errors import UsageError
 from hermes.primitives.files import replace_file
-from hermes.schema.messages import Image
-from hermes.surfaces.dashboard.routes.chat_bodies import FileBody, ImageBody
+from hermes.schema.event_base import Event
+from hermes.schema.messages import Image, UserMessage
+from hermes.surfaces.dashboard.routes.chat_bodies import (
+    EarlierAttachments,
+    FileBody,
+    ImageBody,
+)
 from hermes.text.translation import translator
 
 t = translator(__name__)
@@ -79,3 +88,36 @@ class Uploads:
                 replace_file(path, data, durable=False, alone=False)
             kept.append(Image(source=str(path), media_type=picture.media_type))
         return tuple(kept)
+
+
+class EarlierFiles(NamedTuple):
+    """What goes along again; `files` has the block of each file by its path."""
+
+    images: tuple[Image, ...] = ()
+    files: Mapping[str, str] = MappingProxyType({})
+    recordings: tuple[str, ...] = ()
+
+    def with_images(self, images: tuple[Image, ...]) -> tuple[Image, ...]:
+        """These images and the earlier ones, each once."""
+        return images + tuple(one for one in self.images if one not in images)
+
+    def with_files(self, text: str) -> str:
+        """A text with the earlier files behind it that it does not hold already."""
+        held = attached_files(text)
+        return text + "".join(
+            block for path, block in self.files.items() if path not in held
+        )
+
+
+def attachments_of(message: Event | None, wanted: EarlierAttachments) -> EarlierFiles:
+    """The wanted attachments of a message; what it does not have is left out."""
+    if not isinstance(message, UserMessage):
+        return EarlierFiles()
+    images = enumerate(message.images)
+    recordings = enumerate(message.recordings)
+    files = attached_files(message.text)
+    return EarlierFiles(
+        tuple(image for place, image in images if place in wanted.images),
+        {path: files[path] for path in wanted.files if path in files},
+        tuple(file for place, file in recordings if place in wanted.recordings),
+    )
