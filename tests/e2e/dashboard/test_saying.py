@@ -380,7 +380,7 @@ async def test_a_chat_goes_on_in_a_terminal(page: Page, dashboard: Board) -> Non
     await rests(page, 1)
     await page.get_by_role("button", name="More").click()
     await page.get_by_role("link", name="Open in a terminal").click()
-    await expect(page).to_have_url(re.compile(r"#/terminal/\w"))
+    await expect(page).to_have_url(re.compile(r"#/terminal/[\w-]"))
     await expect(page.locator(".xterm-rows")).to_contain_text(
         "It is here, in the page."
     )

@@ -223,7 +223,7 @@ export default function SessionChat({ id, route, search, onDrawer }) {
       <h1 class="chat-title"><bdi>${state.title || t("Chat")}</bdi></h1></header>
       <${Problem} error=${{
         message:
-          state.deleted || state.ready
+          state.deleted || state.ready || state.items.length
             ? t("This session was deleted.")
             : t("There is no such session."),
         hint: t("Choose another one, or start a new chat."),
