@@ -1,5 +1,6 @@
 """What was acknowledged is there: after SIGKILL, with many writers, on a full disk, behind a lock."""
 
+import contextlib
 import os
 import queue
 import random
@@ -150,10 +151,11 @@ def require_acknowledged(store: Store, killer: Killer) -> None:
     assert store.check().problems == []
     for session in ("a", "b", "c", "shared"):
         acknowledged = [ack for ack in killer.acknowledged if ack[0] == session]
-        try:
+        texts: dict[int, str] = {}
+        with contextlib.suppress(
+            SessionNotFound
+        ):  # if each writer was killed before its first row
             texts = texts_by_seq(store, session)
-        except SessionNotFound:  # each of its writers was killed before its first row
-            texts = {}
         assert len(set(texts.values())) == len(texts), "an event was written twice"
         assert [ack for ack in acknowledged if texts.get(ack[1]) != ack[2]] == []
 

@@ -91,9 +91,14 @@ class TurnEngine(Protocol):
         """Looks for a better title in the background."""
 
 
-RunnerMode = Literal["run", "leave", "claim"]
-"""How a runner begins: it takes the session or waits for whoever has it; it leaves the session to a worker as long as
-one works on it; or it takes the session only if nobody has it, as a worker does."""
+RunnerMode = Literal["run", "answer", "leave", "claim"]
+"""How a runner begins:
+
+- `run` takes the session, or waits until whoever has it has taken in all messages.
+- `answer` does the same, but follows the answer of another process to its end.
+- `leave` leaves the session to a worker as long as one works on it, and follows that to its end too.
+- `claim` takes the session only if nobody has it, as a worker does.
+"""
 
 
 async def _begin_nothing(session: str, texts: Sequence[str]) -> None:
@@ -276,9 +281,10 @@ class Runner:
     async def _follow(self, follower: SessionJournal, watch: RowWatch) -> Lease | None:
         """Reads what the other process writes. Tries to take the session when that has been silent for a while."""
         loop = asyncio.get_running_loop()
-        is_left = self._mode == "leave"
+        history = follower.history
+        wants_end = self._mode in ("leave", "answer")
         looked_at = loop.time()
-        while follower.history.waiting or (is_left and follower.history.open_turn):
+        while history.waiting or (wants_end and history.open_turn):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_FOLLOW_INTERVAL_S):
                     await watch.wait(_LOG_POLL_INTERVAL_S)

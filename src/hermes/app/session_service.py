@@ -89,7 +89,7 @@ class SessionService:
             await self.interrupt(session, by="user")
         if leave and self._deps.placement is not None:
             self._deps.placement.offered(session)
-        self._start(session, "leave" if leave else "run")
+        self._start(session, "leave" if leave else "answer")
         return cursor
 
     async def _leaves(self, session: str) -> bool:
